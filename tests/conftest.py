@@ -30,24 +30,12 @@ def pytest_collection_modifyitems(items):
     """Mark what needs real data or packages, and note which promises a test keeps."""
     for item in items:
         mark_packages(item)
-        if "mirror" in item.fixturenames:
-            item.add_marker("real_data")
-        if item.get_closest_marker("real_data") and MIRROR is None:
-            item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
-        for mark in item.iter_markers("promise"):
-            for name in mark.args:
-                if name not in PROMISES:
-                    raise pytest.UsageError(
-                        f"{item.nodeid}: there is no promise {name}"
-                    )
-                item.user_properties.append(("promise", name))
+        mark_real_data(item)
+        note_promises(item)
 
 
 def mark_packages(item):
-    """Mark a test of a solver or a file that needs a package.
-
-    Skip one without its packages.
-    """
+    """Mark a test of a solver or a file that needs a package; skip it without."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     for package in {package_of(value) for value in parameters} - {None}:
         item.add_marker(pytest.mark.extras(package))
@@ -57,23 +45,46 @@ def mark_packages(item):
             item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
 
 
+def mark_real_data(item):
+    """Mark a test that needs real data; skip it without."""
+    if "mirror" in item.fixturenames:
+        item.add_marker("real_data")
+    if item.get_closest_marker("real_data") and MIRROR is None:
+        item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
+
+
+def note_promises(item):
+    """Note which promises a test keeps, for tests/promises.py."""
+    for mark in item.iter_markers("promise"):
+        for name in mark.args:
+            if name not in PROMISES:
+                raise pytest.UsageError(f"{item.nodeid}: there is no promise {name}")
+            item.user_properties.append(("promise", name))
+
+
+# The packages that read files, by the suffix
 FORMATS = {"parquet": "pyarrow", "xlsx": "python_calamine"}
 
 
 def package_of(value):
-    """Return the optional package of a solver, its class or name, or a suffix.
+    """Return the optional package that a parameter of a test needs, if any.
 
-    None without one.
+    The parameter may be the suffix of a file, or a solver, its class or its name.
     """
     if isinstance(value, str) and value.removeprefix(".") in FORMATS:
         return FORMATS[value.removeprefix(".")]
+    solver = value
     if isinstance(value, str) and value in SOLVERS.built_in:
-        value = SOLVERS[value]
-    if isinstance(value, partial):
-        value = value.func
-    library = getattr(value, "library", None)
-    name = library.packages[0] if library and library.packages else None
-    return None if name == "scikit-learn" else name
+        solver = SOLVERS[value]
+    elif isinstance(value, partial):
+        solver = value.func
+    library = getattr(solver, "library", None)
+    if not library or not library.packages:
+        return None
+    package = library.packages[0]
+    if package == "scikit-learn":  # always installed
+        return None
+    return package
 
 
 def pytest_collection_finish():
@@ -86,22 +97,24 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session")
 def size(request):
-    """Return the first of two numbers of rounds, or with ``--full`` the second."""
-    return lambda quick, full: full if request.config.getoption("--full") else quick
+    """Return a function that chooses of ``size(quick, full)`` by ``--full``."""
+    is_full = request.config.getoption("--full")
+    return lambda quick, full: full if is_full else quick
 
 
 @pytest.fixture
 def figure(request):
-    """Note what was seen beside the promise.
+    """Return a function that notes what a test has seen, beside its promise.
 
-    "5 kills" of several tests are added up.
+    Texts such as "5 kills" of several tests are added up.
     """
     return lambda text: request.node.user_properties.append(("figure", text))
 
 
 def pytest_configure(config):
-    """Take interrupts even where a shell without job control started the tests with
-    ``&``.
+    """Choose the number of examples, and take interrupts.
+
+    A shell without job control lets what it starts with ``&`` ignore interrupts.
     """
     gc.disable()  # while modules are imported and tests collected
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -128,10 +141,10 @@ def surroundings(session_folder):
     """Give all tests an empty home, one cache, no mirror, and no way to the network."""
     home = session_folder / "home"
     home.mkdir(exist_ok=True)
-    ours = [name for name in os.environ if name.startswith("PRECBENCH_")]
+    settings = [name for name in os.environ if name.startswith("PRECBENCH_")]
     folders = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MPLCONFIGDIR"]
     with pytest.MonkeyPatch.context() as patch:
-        for name in [*ours, *folders]:
+        for name in [*settings, *folders]:
             patch.delenv(name, raising=False)
         patch.setenv("HOME", str(home))
         # One cache, so that each data set is prepared once.
@@ -194,7 +207,9 @@ def real_data(mirror, monkeypatch):
     monkeypatch.setenv("PRECBENCH_MIRROR", str(mirror))
 
 
-RENDER, LAY_OUT = sheet._rendered, sheet._lay_out
+# Before `not_drawn` replaces them
+RENDER = sheet._rendered
+LAY_OUT = sheet._lay_out
 
 
 @pytest.fixture
@@ -262,13 +277,17 @@ def work_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def add_card(monkeypatch):
+    """Return a function that adds a card, at a path of its own, to the registry."""
+
     def add(card, path="no such file"):
         paths = catalogue._paths() | {card.name: path}
-        monkeypatch.setattr(catalogue, "_paths", lambda: paths)
         read = catalogue._card
-        monkeypatch.setattr(
-            catalogue, "_card", lambda p: card if p == path else read(p)
-        )
+
+        def read_or_added(path_to_read):
+            return card if path_to_read == path else read(path_to_read)
+
+        monkeypatch.setattr(catalogue, "_paths", lambda: paths)
+        monkeypatch.setattr(catalogue, "_card", read_or_added)
         return card
 
     return add

@@ -1,7 +1,4 @@
-"""What several test modules use.
-
-The command line in process, results of a run, a toy card.
-"""
+"""What several test modules use: the command line in process, results, a toy card."""
 
 import contextlib
 import hashlib
@@ -37,7 +34,8 @@ PEAK = """
 import ctypes
 
 def begin():  # forget what imports took for a time or left to reuse
-    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)
     open("/proc/self/clear_refs", "w").write("5")
     return peak()
@@ -71,10 +69,8 @@ def small_integers(draw, n, below):
 
     One by one takes ten times as long.
     """
-    return (
-        np.frombuffer(draw(st.binary(min_size=n, max_size=n)), np.uint8).astype(int)
-        % below
-    )
+    content = draw(st.binary(min_size=n, max_size=n))
+    return np.frombuffer(content, np.uint8).astype(int) % below
 
 
 def misplaced(figure):
@@ -83,41 +79,60 @@ def misplaced(figure):
     """
     from matplotlib.text import Text
 
-    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
-    boxes = [(text, text.get_window_extent()) for text in texts if text.get_visible()]
-    width, height = figure.bbox.width, figure.bbox.height
+    texts = [
+        text
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip()
+    ]
     beyond = [
         text.get_text()
-        for text, box in boxes
-        if not (box.x0 >= 0 <= box.y0 and box.x1 <= width and box.y1 <= height)
-        # no number
-        and re.search(r"[a-z]{2}", text.get_text().replace("mathdefault", ""))
+        for text in texts
+        if _has_words(text) and not _is_within(text.get_window_extent(), figure.bbox)
     ]
-    names = [
-        (text.get_text(), box.padded(-1))
-        for text, box in boxes
-        if text.get_gid() == "name"
+    names = [text for text in texts if text.get_gid() == "name"]
+    overlapping = [
+        f"{one.get_text()} on {other.get_text()}"
+        for one, other in itertools.combinations(names, 2)
+        if _inner_box(one).overlaps(_inner_box(other))
     ]
-    both = itertools.combinations(names, 2)
-    return beyond + [
-        f"{one} on {other}" for (one, a), (other, b) in both if a.overlaps(b)
-    ]
+    return beyond + overlapping
+
+
+def _has_words(text):
+    """Return whether a text of a figure is more than a number."""
+    return re.search(r"[a-z]{2}", text.get_text().replace("mathdefault", ""))
+
+
+def _is_within(box, page):
+    if box.x0 < 0 or box.y0 < 0:
+        return False
+    return box.x1 <= page.width and box.y1 <= page.height
+
+
+def _inner_box(text):
+    return text.get_window_extent().padded(-1)
 
 
 def entry_point(file):
+    """Return the only entry point of a pyproject.toml, as `write_metadata` takes it."""
     project = tomllib.loads(file.read_text())["project"]
     [(group, entries)] = project["entry-points"].items()
     [(entry, value)] = entries.items()
-    about = {"package": project["name"], "version": project["version"]}
-    return about | {"group": group, "entry": entry, "value": value}
+    return {
+        "package": project["name"],
+        "version": project["version"],
+        "group": group,
+        "entry": entry,
+        "value": value,
+    }
 
 
 def write_metadata(folder, package, version, group, entry, value):
     """Write the metadata of an installed package with one entry point."""
     metadata = folder / f"{package.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir(exist_ok=True)
-    about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
-    (metadata / "METADATA").write_text(about)
+    description = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+    (metadata / "METADATA").write_text(description)
     (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry} = {value}\n")
 
 
@@ -126,21 +141,24 @@ def written(page, folder):
     pyproject.toml.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page = (ROOT / "docs" / page).read_text()
-    shown = re.findall(
-        r"^```\w+\n(# ([\w.-]+)\n.*?)^```$", page, re.MULTILINE | re.DOTALL
+    text_of_page = (ROOT / "docs" / page).read_text()
+    # Each block begins with a comment that is the name of its file.
+    block = re.compile(
+        r"^```\w+\n(?P<text># (?P<name>[\w.-]+)\n.*?)^```$", re.MULTILINE | re.DOTALL
     )
-    for text, name in shown:
-        (folder / name).write_text(text)
+    for match in block.finditer(text_of_page):
+        (folder / match["name"]).write_text(match["text"])
     write_metadata(folder, **entry_point(folder / "pyproject.toml"))
     return folder
 
 
 def invoke(*arguments, **options):
-    return CliRunner().invoke(app, [str(a) for a in arguments], **options)
+    """Run a command in this process; return its exit code and its output."""
+    return CliRunner().invoke(app, [str(word) for word in arguments], **options)
 
 
 def run(config, out, *options):
+    """Run a config in this process; return the exit code and the output."""
     return invoke("run", config, "--out", out, *options)
 
 
@@ -155,12 +173,13 @@ def small_experiment(folder):
     """Write a table of 600 rows; return a function that writes a config beside it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 4))
-    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(600) > 1.5
-    table = pd.DataFrame(X, columns=[*"abcd"]).assign(label=y.astype(int))
+    is_positive = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(600) > 1.5
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    table["label"] = is_positive.astype(int)
     table.to_csv(folder / "mine.csv", index=False, float_format="%.6f")
 
     def write(**changes):
-        parts = {
+        sections = {
             "name": "small",
             "title": "A small experiment",
             "datasets": "[{file: mine.csv, label: label}]",
@@ -175,10 +194,9 @@ def small_experiment(folder):
             "plots": "[]",
             **changes,
         }
+        lines = [f"{key}: {value}\n" for key, value in sections.items() if value]
         path = folder / "small.yaml"
-        path.write_text(
-            "".join(f"{key}: {value}\n" for key, value in parts.items() if value)
-        )
+        path.write_text("".join(lines))
         return path
 
     write()
@@ -186,11 +204,14 @@ def small_experiment(folder):
 
 
 def run_in_this_process(monkeypatch):
+    """Run trials without workers."""
+
+    def run_here(jobs, n_workers):
+        for job in jobs:
+            yield job, run_job(job)
+
     monkeypatch.setattr("precbench.core.processes.begin", lambda *_: None)
-    monkeypatch.setattr(
-        "precbench.runner.dispatch.run_here",
-        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
-    )
+    monkeypatch.setattr("precbench.runner.dispatch.run_here", run_here)
 
 
 def numbers(folder):
@@ -211,15 +232,22 @@ def printed_numbers(program, *arguments):
     The program may call ``begin()`` and ``peak()``.
     """
     command = [sys.executable, "-c", PEAK + program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [float(number) for number in done.stdout.split()]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return [float(number) for number in process.stdout.split()]
 
 
 def make_card(**changes):
-    """Return the card of a data set of 100 rows, with some fields changed."""
-    file = {"name": "toy.svm", "bytes": len(TOY_SVM)}
-    file |= {"sha256": hashlib.sha256(TOY_SVM).hexdigest()} | changes.pop("file", {})
+    """Return the card of a data set of 100 rows, with some fields changed.
+
+    The change `file` is one of fields of its file.
+    """
+    file = {
+        "name": "toy.svm",
+        "bytes": len(TOY_SVM),
+        "sha256": hashlib.sha256(TOY_SVM).hexdigest(),
+        **changes.pop("file", {}),
+    }
     fields = {
         "name": "toy",
         "title": "Toy",
@@ -239,6 +267,7 @@ def make_card(**changes):
 
 
 def wait_until(condition, seconds=30):
+    """Wait until a condition holds; fail if it does not within some seconds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "still waiting"
@@ -246,14 +275,15 @@ def wait_until(condition, seconds=30):
 
 
 def session(leader):
-    """Return the command lines of the living processes of a session."""
-    found = {}
+    """Return the command lines of the living processes of a session, by their ids."""
+    commands = {}
     for folder in Path("/proc").glob("[0-9]*"):
+        pid = int(folder.name)
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            command = (folder / "cmdline").read_bytes()  # nothing of one that is dead
-            if command and os.getsid(int(folder.name)) == leader:
-                found[int(folder.name)] = command
-    return found
+            command = (folder / "cmdline").read_bytes()  # empty for one that is dead
+            if command and os.getsid(pid) == leader:
+                commands[pid] = command
+    return commands
 
 
 class Deadly:
@@ -279,15 +309,16 @@ class Deadly:
 
 
 def served(plan, stand_ins):
-    """Return a plan that gives stand-ins for the data set, by how often it was asked
-    for.
+    """Return a plan that gives other data sets in place of its own.
+
+    `stand_ins` has them by the number of the request, from 0.
     """
 
     class Served(dict):
-        calls = itertools.count()
+        requests = itertools.count()
 
         def __missing__(self, name):
-            return stand_ins.get(next(self.calls), plan.datasets[name])
+            return stand_ins.get(next(self.requests), plan.datasets[name])
 
     return SimpleNamespace(trials=plan.trials, datasets=Served())
 
@@ -301,4 +332,6 @@ def reloaded(model, path):
 def read_new_rows(path, encoding):
     """Return all rows of a file as a model with an encoding scores them."""
     blocks = [X for X, _ in read_new_blocks(path, encoding)]
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    if len(blocks) == 1:
+        return blocks[0]
+    return np.concatenate(blocks)

@@ -1,6 +1,7 @@
-"""Errors and warnings.
+"""Errors and warnings: their classes, exit codes and the places that they name.
 
-Tests assert their classes, exit codes and the places that they name.
+Places are words such as of files, columns, options and values, in a text with blanks
+between them.
 """
 
 import re
@@ -14,20 +15,21 @@ from tests.helpers import invoke
 
 
 def _missing(sentence, places):
-    words = {word: rf"(?<!\w){re.escape(word)}(?!\w)" for word in places.split()}
-    return [word for word, pattern in words.items() if not re.search(pattern, sentence)]
+    """Return the places that a sentence does not name, each as a whole word."""
+    return [
+        place
+        for place in places.split()
+        if not re.search(rf"(?<!\w){re.escape(place)}(?!\w)", sentence)
+    ]
 
 
 def names(sentence, places):
-    """See that a sentence names places.
-
-    Words such as of files, columns, options and values.
-    """
+    """Expect that a sentence names places."""
     assert not _missing(sentence, places), f"{places} in {sentence!r}"
 
 
 def naming(text, places):
-    """Return the lines of a text that name places; there is one."""
+    """Return the lines of a text that name places; expect at least one."""
     lines = [line.strip() for line in text.splitlines() if not _missing(line, places)]
     assert lines, f"{places} in {text!r}"
     return lines
@@ -48,9 +50,10 @@ def raises(kind, places=""):
     """Expect an error of one line that names places."""
     with pytest.raises(kind) as caught:
         yield caught
-    sentence = str(caught.value)
-    names(sentence, places)
-    assert "\n" not in sentence or not issubclass(kind, PrecbenchError)
+    message = str(caught.value)
+    names(message, places)
+    if issubclass(kind, PrecbenchError):
+        assert "\n" not in message
 
 
 def unreadable(source, places="", /, **options):
@@ -72,23 +75,23 @@ def warns(kind, places=""):
     """Expect warnings of one kind, the first of which names places."""
     with pytest.warns(kind) as caught:
         yield caught
-    told = [str(one.message) for one in caught if issubclass(one.category, kind)]
-    names(told[0], places)
+    messages = [
+        str(warning.message) for warning in caught if issubclass(warning.category, kind)
+    ]
+    names(messages[0], places)
 
 
 def refused(arguments, places="", code=2):
     """Expect that a command is refused in a line that names places.
 
-    Return what was told.
+    Of a table, a line for each problem may follow. Return what was printed.
     """
     result = invoke(*arguments)
     assert result.exit_code == code, result.output
-    assert (
-        not isinstance(result.exception, Exception) and "Traceback" not in result.output
-    )
-    _, *more = result.stderr.strip().splitlines()  # of a table a line for each problem
-    assert all(line.startswith("  ") for line in more) or result.stderr.startswith(
-        "Usage"
-    )
+    assert not isinstance(result.exception, Exception)
+    assert "Traceback" not in result.output
+    if not result.stderr.startswith("Usage"):
+        _first, *others = result.stderr.strip().splitlines()
+        assert all(line.startswith("  ") for line in others)
     names(result.stderr, places)
     return result.stderr

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts, read_labels, read_own_file
 from precbench.tables.own_table import open_table, table_of
 from tests import laws
-from tests.helpers import ROOT, run_in_this_process, succeed
+from tests.helpers import ROOT, succeed
 
 pytestmark = [
     pytest.mark.frames,
@@ -61,10 +61,14 @@ N_ROWS = 60
 @pytest.fixture(scope="module")
 def few_members():
     """Stack one member of each kind in an ensemble, and divide the rows once."""
-    every = solvers.Ensemble._recipes
+    all_recipes = solvers.Ensemble._recipes
+
+    def few_recipes(*arguments):
+        recipes = [*all_recipes(*arguments)]
+        return [recipes[1], recipes[3]]
+
     with pytest.MonkeyPatch.context() as patch:
-        few = lambda *made: [[*every(*made)][i] for i in (1, 3)]  # noqa: E731
-        patch.setattr(solvers.Ensemble, "_recipes", few)
+        patch.setattr(solvers.Ensemble, "_recipes", few_recipes)
         patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
@@ -153,13 +157,15 @@ class Call:
 
 def require_unchanged_arguments(call):
     """Call a function twice with one set of arguments, then with read-only ones."""
-    given = call.arguments()
-    before = state(given)
-    result = state(call.function(**given))
-    assert state(given) == before
-    assert state(call.function(**given)) == result
-    assert state(given) == before
-    assert state(call.function(**frozen(call.arguments()))) == result
+    arguments = call.arguments()
+    content = state(arguments)
+    result = state(call.function(**arguments))
+    assert state(arguments) == content
+    second_result = state(call.function(**arguments))
+    assert second_result == result
+    assert state(arguments) == content
+    read_only = frozen(call.arguments())
+    assert state(call.function(**read_only)) == result
 
 
 # --- arrays ---
@@ -196,17 +202,17 @@ def few_zeros():
 def unsorted_rows():
     """Return rows of float32 whose entries lie from the last column to the first."""
     X = few_zeros().astype(np.float32)
-    starts, ends = X.indptr[:-1], X.indptr[1:]
-    spans = zip(starts, ends, strict=True)
-    order = np.concatenate([np.arange(start, end)[::-1] for start, end in spans])
+    spans = itertools.pairwise(X.indptr)
+    order = np.concatenate([np.arange(start, stop)[::-1] for start, stop in spans])
     return sparse.csr_matrix((X.data[order], X.indices[order], X.indptr), shape=X.shape)
 
 
 def duplicated_entries():
     """Return rows in which each entry is the sum of two halves."""
     X = few_zeros()
-    halves = np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr
-    return sparse.csr_matrix(halves, shape=X.shape)
+    halves = np.repeat(X.data / 2, 2)
+    indices = np.repeat(X.indices, 2)
+    return sparse.csr_matrix((halves, indices, 2 * X.indptr), shape=X.shape)
 
 
 def spare_memory():
@@ -255,11 +261,17 @@ TEXT_TYPES = ["default", "python", "nullable", "object", "category"]
 def text_type(request):
     """Return the type of columns of text; "python" as where pandas has no pyarrow."""
     name = request.param
-    types = {"default": "str", "python": "str", "nullable": pd.StringDtype("python")}
-    usual = pd.get_option("mode.string_storage")
-    storage = "python" if name == "python" else usual
+    storage = pd.get_option("mode.string_storage")
+    text_type = name
+    if name == "default":
+        text_type = "str"
+    elif name == "python":
+        text_type = "str"
+        storage = "python"
+    elif name == "nullable":
+        text_type = pd.StringDtype("python")
     with pd.option_context("mode.string_storage", storage):
-        yield types.get(name, name)
+        yield text_type
 
 
 def _days():
@@ -334,15 +346,15 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_readers_of_text(name, text_type):
-    call = Call(READERS[name], lambda: {"table": labelled(texts(text_type))})
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_readers_change_no_table_of_text(read, text_type):
+    call = Call(read, lambda: {"table": labelled(texts(text_type))})
     require_unchanged_arguments(call)
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_readers_of_numbers(name):
-    call = Call(READERS[name], lambda: {"table": labelled(numbers())})
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_readers_change_no_table_of_numbers(read):
+    call = Call(read, lambda: {"table": labelled(numbers())})
     require_unchanged_arguments(call)
 
 
@@ -365,32 +377,37 @@ def _quick(name):
     return laws.quick(SOLVERS[name], **FEW_STEPS)
 
 
-def _names(function):
+def _parameters(function):
+    """Return the names of a function's parameters."""
     return [*inspect.signature(function).parameters]
 
 
 def _methods_of_rows(solver):
     """Return the public methods that take rows, by name."""
-    methods = inspect.getmembers(solver, inspect.ismethod)
-    return {n: method for n, method in methods if n[0] != "_" and "X" in _names(method)}
+    return {
+        name: method
+        for name, method in inspect.getmembers(solver, inspect.ismethod)
+        if not name.startswith("_") and "X" in _parameters(method)
+    }
 
 
-def _call_method(method, given):
+def _call_method(method, arguments):
     """Call a method of a solver; of one that learns return the scores of its rows."""
-    names = [name for name in _names(method) if name not in OPTIONAL]
-    result = method(**{name: given[name] for name in names})
-    learns = isinstance(result, solvers.Ranker)
-    return result.decision_function(given["X"]) if learns else result
+    names = [name for name in _parameters(method) if name not in OPTIONAL]
+    result = method(**{name: arguments[name] for name in names})
+    if isinstance(result, solvers.Ranker):
+        return result.decision_function(arguments["X"])
+    return result
 
 
-def _call_methods_of_solver(name, **given):
+def _call_methods_of_solver(name, **arguments):
     """Fit a solver, and call its methods; those that learn, on an unfitted solver."""
-    fitted = _quick(name).fit(given["X"], given["y"])
+    fitted = _quick(name).fit(arguments["X"], arguments["y"])
     results = {}
     for method_name, method in _methods_of_rows(fitted).items():
         if "fit" in method_name:
             method = getattr(_quick(name), method_name)
-        results[method_name] = _call_method(method, given)
+        results[method_name] = _call_method(method, arguments)
     return results
 
 
@@ -400,14 +417,14 @@ OTHER_FORMS = ["float32", "frame", "csr-unsorted", "csr-spare"]
 
 @pytest.mark.parametrize("form", SIMPLE_FORMS)
 @pytest.mark.parametrize("name", SOLVERS)
-def test_methods_of_solvers(name, form):
+def test_methods_of_solvers_change_no_argument(name, form):
     arguments = functools.partial(_arguments, X=MATRICES[form], **BESIDE_ROWS)
     call = functools.partial(_call_methods_of_solver, name)
     require_unchanged_arguments(Call(call, arguments))
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_solvers_of_rows_in_any_form(name):
+def test_solvers_change_no_rows_in_any_form(name):
     def call(X, y):
         solver = _quick(name).fit(X, y)
         return solver.decision_function(X), solver.predict(X)
@@ -425,74 +442,110 @@ def lists():
     return [HeldOut(labels().astype(float), part * scores()) for part in (1.0, 0.5)]
 
 
-OF_MODELS = {"calibrated", "profiled"}  # which take more than rows
+# Methods of a model that take more than rows
+WITH_LISTS = {"calibrated", "profiled"}
+WITH_LABELS = {"fit", "score"}
 
 
 def _call_methods_of_model(fit, X, lists):
-    """Fit a model to rows, and call each of its methods that takes rows, twice."""
+    """Fit a model to rows, and call all that takes rows."""
     model = fit(X).calibrated(lists, 0.3)
-    methods = _methods_of_rows(model)
-    assert methods.keys() >= {"decision_function", "explain", "rank", *OF_MODELS}
-    apart = {*OF_MODELS, "fit", "score"}  # which take more than rows
-    methods = {name: methods[name] for name in methods.keys() - apart}
-    results = {name: state(method(X)) for name, method in methods.items()}
-    assert {name: state(method(X)) for name, method in methods.items()} == results
-    top = {}  # changed by `rank_blocks`, as its documentation says
-    names = pd.DataFrame({"name": [f"row {i}" for i in range(N_ROWS)]})
-    results["rank_blocks"] = model.rank_blocks([(X, names)], top=5, listed=top)
+    results = {
+        "rows": _call_methods_of_rows(model, X),
+        "blocks": _rank_blocks(model, X),
+    }
     if model.encoding is not None:
-        encoded = model.encoding.encode(table_of(X).frame)
-        drift = model.profiled(encoded, lists).drift()
-        drift.add(encoded, model.decision_function(X))
-        results["drift"] = drift.summary()
-    return results, list(top.values())
+        results["drift"] = _drift(model, X, lists)
+    return results
 
 
-def _fitted(X, solver, **options):
-    return Model.fit(X, labels(), solver, random_state=0, **options)
+def _call_methods_of_rows(model, X):
+    """Call each method that takes rows alone, twice."""
+    methods = _methods_of_rows(model)
+    assert methods.keys() >= {"decision_function", "explain", "rank", *WITH_LISTS}
+    results = {}
+    for name in methods.keys() - WITH_LISTS - WITH_LABELS:
+        results[name] = state(methods[name](X))
+        assert state(methods[name](X)) == results[name]
+    return results
 
 
-_ONLINE = functools.partial(_fitted, solver="sgd-avg", epochs=1)
-_TREES = functools.partial(_fitted, solver="extra-trees", n_estimators=2)
-_FEW_FORMS = ["float32", "csr-spare"]
+def _rank_blocks(model, X):
+    """Return the ranked rows, and those listed, which `rank_blocks` fills in."""
+    names = pd.DataFrame({"name": [f"row {i}" for i in range(N_ROWS)]})
+    listed = {}
+    ranked = model.rank_blocks([(X, names)], top=5, listed=listed)
+    return ranked, list(listed.values())
+
+
+def _drift(model, X, lists):
+    encoded = model.encoding.encode(table_of(X).frame)
+    drift = model.profiled(encoded, lists).drift()
+    drift.add(encoded, model.decision_function(X))
+    return drift.summary()
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a model is fitted, and the forms of rows that it is fitted to."""
+
+    solver: str
+    options: dict[str, Any]
+    forms: list[str]
+
+    def fit(self, X):
+        return Model.fit(X, labels(), self.solver, random_state=0, **self.options)
+
+
+FEW_FORMS = ["float32", "csr-spare"]
 MODELS = {
-    "weights": (_ONLINE, MATRICES),
-    "unit-norm": (functools.partial(_ONLINE, scaling="unit-norm"), _FEW_FORMS),
-    "fourier": (functools.partial(_ONLINE, fourier={"n_components": 5}), _FEW_FORMS),
-    "trees": (_TREES, _FEW_FORMS),
-    "members": (functools.partial(_fitted, solver="ensemble", folds=2), ["f-order"]),
+    "weights": Fitting("sgd-avg", {"epochs": 1}, forms=[*MATRICES]),
+    "unit-norm": Fitting(
+        "sgd-avg", {"epochs": 1, "scaling": "unit-norm"}, forms=FEW_FORMS
+    ),
+    "fourier": Fitting(
+        "sgd-avg", {"epochs": 1, "fourier": {"n_components": 5}}, forms=FEW_FORMS
+    ),
+    "trees": Fitting("extra-trees", {"n_estimators": 2}, forms=FEW_FORMS),
+    "members": Fitting("ensemble", {"folds": 2}, forms=["f-order"]),
 }
+OF_TABLES = Fitting(
+    "sgd-avg", {"epochs": 1, "scaling": "standardise", **READING}, forms=[]
+)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models_of_arrays(name):
-    fit, forms = MODELS[name]
-    call = functools.partial(_call_methods_of_model, fit)
-    for form in forms:
-        arguments = functools.partial(_arguments, X=MATRICES[form], lists=lists)
-        require_unchanged_arguments(Call(call, arguments))
-
-
-def test_models_of_text(text_type):
-    fit = functools.partial(_ONLINE, scaling="standardise", **READING)
-    call = functools.partial(_call_methods_of_model, fit)
-    X = functools.partial(texts, text_type)
-    arguments = functools.partial(_arguments, X=X, lists=lists)
+def require_unchanged_rows(fitting, make_rows):
+    """See that a model and its methods change neither rows nor lists."""
+    call = functools.partial(_call_methods_of_model, fitting.fit)
+    arguments = functools.partial(_arguments, X=make_rows, lists=lists)
     require_unchanged_arguments(Call(call, arguments))
 
 
-def test_models_of_numbers():
-    fit = functools.partial(_ONLINE, scaling="standardise", **READING)
-    call = functools.partial(_call_methods_of_model, fit)
-    arguments = functools.partial(_arguments, X=numbers, lists=lists)
-    require_unchanged_arguments(Call(call, arguments))
+@pytest.mark.parametrize(
+    ("fitting", "form"),
+    [
+        pytest.param(fitting, form, id=f"{name}-{form}")
+        for name, fitting in MODELS.items()
+        for form in fitting.forms
+    ],
+)
+def test_models_change_no_array(fitting, form):
+    require_unchanged_rows(fitting, MATRICES[form])
+
+
+def test_models_change_no_table_of_text(text_type):
+    require_unchanged_rows(OF_TABLES, functools.partial(texts, text_type))
+
+
+def test_models_change_no_table_of_numbers():
+    require_unchanged_rows(OF_TABLES, numbers)
 
 
 # --- fit and compare ---
 
 
 @pytest.mark.parametrize("text_type", ["python", "category"], indirect=True)
-def test_fit(text_type):
+def test_fit_changes_no_argument(text_type):
     def call(table, params):
         model = precbench.fit(
             table,
@@ -517,23 +570,22 @@ def test_fit(text_type):
 
 
 @pytest.mark.parametrize("text_type", ["python", "category"], indirect=True)
-def test_score_and_evaluate(text_type):
-    """Read a frame of new rows and an earlier list."""
-    table = labelled(texts(text_type))
-    options = {
+def test_score_and_evaluate_change_neither_new_rows_nor_an_earlier_list(text_type):
+    model = precbench.fit(
+        labelled(texts(text_type)),
+        k=5,
+        solver="logistic-regression",
+        n_splits=1,
         **ROLES,
         **READING,
-        "k": 5,
-        "n_splits": 1,
-        "solver": "logistic-regression",
-    }
-    model = precbench.fit(table, **options)
+    )
 
     def call(rows, last):
         listed = precbench.score(
             model, rows, top=9, keep=["all"], drift=True, last=last, explain=1
         )
-        return listed.rows, listed.to_dict(), precbench.evaluate(model, rows).to_dict()
+        evaluation = precbench.evaluate(model, rows)
+        return listed.rows, listed.to_dict(), evaluation.to_dict()
 
     def arguments():
         rows = labelled(texts(text_type))
@@ -561,16 +613,14 @@ COMPARED = {
 }
 
 
-@pytest.mark.parametrize("name", COMPARED)
-def test_compare(name, monkeypatch):
-    run_in_this_process(monkeypatch)
-    arguments = functools.partial(_arguments, **COMPARED[name])
+@pytest.mark.parametrize("makers", COMPARED.values(), ids=COMPARED)
+def test_compare_changes_no_array(makers, in_this_process):
+    arguments = functools.partial(_arguments, **makers)
     require_unchanged_arguments(Call(_compared, arguments))
 
 
 @pytest.mark.parametrize("text_type", ["python"], indirect=True)
-def test_compare_of_frames(text_type, monkeypatch):
-    run_in_this_process(monkeypatch)
+def test_compare_changes_no_frame(text_type, in_this_process):
     call = functools.partial(_compared, **READING)
 
     def arguments():
@@ -582,9 +632,8 @@ def test_compare_of_frames(text_type, monkeypatch):
 
 
 @pytest.mark.parametrize("storage", [pd.get_option("mode.string_storage"), "python"])
-def test_the_training_file_has_not_drifted(storage, tmp_path, monkeypatch):
+def test_the_training_file_has_not_drifted(storage, work_folder):
     """Gaps of text count as gaps, whatever memory pandas stores text in."""
-    monkeypatch.chdir(tmp_path)
     labelled(texts("str")).to_csv("train.csv", index=False)
     columns = ["--label", "label", "--drop", "house,when,worth"]
     gaps = ["--categorical", "one-hot", "--missing", "median"]
@@ -692,8 +741,10 @@ def public_functions():
             modules.append(importlib.import_module(name))
     functions = {}
     for module in modules:
-        members = {name: getattr(module, name) for name in module.__all__}
-        functions |= {n: f for n, f in members.items() if inspect.isfunction(f)}
+        for name in module.__all__:
+            member = getattr(module, name)
+            if inspect.isfunction(member):
+                functions[name] = member
     return functions
 
 
@@ -702,50 +753,68 @@ FUNCTIONS = public_functions()
 
 def _required(function):
     """Return functions that make the arguments without a default, by name."""
-    given = PARAMETERS | PARAMETERS_OF.get(function.__name__, {})
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: given[p.name] for p in parameters if p.default is p.empty}
+    makers = PARAMETERS | PARAMETERS_OF.get(function.__name__, {})
+    return {
+        parameter.name: makers[parameter.name]
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+    }
 
 
 OF_ARRAYS = sorted(FUNCTIONS.keys() - WITHOUT_ARRAYS - CALLED_ABOVE)
 
 
 @pytest.mark.parametrize("name", OF_ARRAYS)
-def test_functions(name):
+def test_functions_change_no_array(name):
     function = FUNCTIONS[name]
     call = Call(function, functools.partial(_arguments, **_required(function)))
     require_unchanged_arguments(call)
 
 
-def _forms_of_rankings():
-    """Return pairs of functions, which make labels and scores in different forms."""
-    forms = zip(LABELS.values(), itertools.cycle(SCORES.values()), strict=False)
-    return [*forms, (labels, SCORES["float32"])]
+class Ranking(NamedTuple):
+    """Functions that make labels and scores."""
+
+    labels: Callable[[], Any]
+    scores: Callable[[], Any]
+
+
+# All forms of labels and of scores
+RANKINGS = [
+    *itertools.starmap(
+        Ranking, zip(LABELS.values(), itertools.cycle(SCORES.values()), strict=False)
+    ),
+    Ranking(labels, SCORES["float32"]),
+]
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_metrics(name):
-    parameters = METRICS[name].parameters.items()
-    required = [n for n, default in parameters if default is inspect.Parameter.empty]
-    metric = Metric(name, {n: PARAMETERS[n]() for n in required})
-    for y_true, y_score in _forms_of_rankings():
-        arguments = functools.partial(_arguments, y_true=y_true, y_score=y_score)
+def test_metrics_change_no_argument(name):
+    parameters = {
+        parameter: PARAMETERS[parameter]()
+        for parameter, default in METRICS[name].parameters.items()
+        if default is inspect.Parameter.empty
+    }
+    metric = Metric(name, parameters)
+    for ranking in RANKINGS:
+        arguments = functools.partial(
+            _arguments, y_true=ranking.labels, y_score=ranking.scores
+        )
         require_unchanged_arguments(Call(metric, arguments))
 
 
 LOSSES = {**SURROGATES, **{name: objective() for name, objective in OBJECTIVES.items()}}
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_losses(name):
-    loss = LOSSES[name]
-    k = {"k": PARAMETERS["k"]} if hasattr(loss, "k") else {}
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_losses_change_no_argument(loss):
+    def call(**arguments):
+        return loss.value(**arguments), loss.subgradient(**arguments)
 
-    def call(**given):
-        return loss.value(**given), loss.subgradient(**given)
-
-    for y, values in _forms_of_rankings():
-        arguments = functools.partial(_arguments, scores=values, y=y, **k)
+    for ranking in RANKINGS:
+        makers = {"scores": ranking.scores, "y": ranking.labels}
+        if hasattr(loss, "k"):
+            makers["k"] = PARAMETERS["k"]
+        arguments = functools.partial(_arguments, **makers)
         require_unchanged_arguments(Call(call, arguments))
 
 
@@ -753,7 +822,7 @@ def test_losses(name):
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_splits(kind):
+def test_splits_change_no_data_set(kind):
     def call(dataset):
         split = split_rows(dataset, kind, 0, n_splits=3)
         filled = dataset.gathered(split.test, split.train)
@@ -762,7 +831,7 @@ def test_splits(kind):
     require_unchanged_arguments(Call(call, lambda: {"dataset": dataset()}))
 
 
-def test_validation_splits():
+def test_validation_splits_change_no_argument():
     def call(y, groups, time):
         return [
             validation_split(y, 0.3, ("seed",)),
@@ -775,24 +844,33 @@ def test_validation_splits():
     require_unchanged_arguments(Call(call, arguments))
 
 
-@pytest.mark.parametrize("kind", get_args(Scaling))
-def test_scaling(kind):
-    """`fit` changes nothing; `transform_in_place`, as its name says, its rows."""
+def _forms_to_scale(kind):
+    """Return the forms of rows that a kind of scaling takes."""
+    dense_forms = ["c-order", "f-order", "float32", "strided"]
+    if kind.startswith("standardise"):
+        return dense_forms
+    return [*dense_forms, "csr", "csr-unsorted", "csr-duplicates", "csr-spare"]
 
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [(kind, form) for kind in get_args(Scaling) for form in _forms_to_scale(kind)],
+)
+def test_a_scaler_changes_no_rows_but_those_scaled_in_place(kind, form):
     def call(X):
         scaler = Scaler(kind).fit(X)
         rebuilt = Scaler.from_arrays(kind, scaler.to_arrays())
         return scaler.transform_in_place(X.copy()), rebuilt.transform_in_place(X.copy())
 
-    takes_sparse = not kind.startswith("standardise")
-    for form, make in MATRICES.items():
-        is_dense = not form.startswith("csr")
-        if form != "frame" and (is_dense or takes_sparse):
-            arguments = functools.partial(_arguments, X=make)
-            require_unchanged_arguments(Call(call, arguments))
+    arguments = functools.partial(_arguments, X=MATRICES[form])
+    require_unchanged_arguments(Call(call, arguments))
 
 
-def test_scorers():
+def test_all_forms_of_rows_are_scaled_but_frames():
+    assert {*_forms_to_scale("unit"), "frame"} == MATRICES.keys()
+
+
+def test_scorers_change_no_argument():
     scorer = precbench.precision_at_k_scorer(5)
 
     def call(X, y):
@@ -803,21 +881,23 @@ def test_scorers():
         require_unchanged_arguments(Call(call, arguments))
 
 
-@pytest.mark.parametrize("form", ["c-order", "csr"])
-def test_streams_of_a_data_set(form):
-    """Streamed rows, scaled or not, are those of the caller's data set."""
-    scaling = "unit" if form == "csr" else "standardise"
+def _batches(stream):
+    """Return copies of the batches of a stream, in stored and in random order."""
+    batches = []
+    for rng in (None, np.random.default_rng(0)):
+        for X, y in stream.batches(10, rng):
+            batches.append((X.copy(), y.copy()))  # valid until the next batch
+    return batches
 
+
+@pytest.mark.parametrize(
+    ("form", "scaling"), [("c-order", "standardise"), ("csr", "unit")]
+)
+def test_streams_change_no_data_set(form, scaling):
     def call(data):
         stream = stream_dataset(data, block_bytes=200, buffer_bytes=600).X
-        streams = [stream, stream.scaled(scaling, fitted_on=stream)]
-        # A batch is valid until the next one.
-        return [
-            (X.copy(), y.copy())
-            for each in streams
-            for rng in (None, np.random.default_rng(0))
-            for X, y in each.batches(10, rng)
-        ]
+        scaled = stream.scaled(scaling, fitted_on=stream)
+        return _batches(stream), _batches(scaled)
 
     def arguments():
         return {"data": dataclasses.replace(dataset(), X=MATRICES[form]())}

@@ -20,15 +20,24 @@ from precbench.core.seeds import (
 from precbench.data.cards.catalogue import find_card
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
-from tests.bits import fingerprints
+from tests.bits import Problem, fingerprints
 from tests.test_laws import LINEAR, MEMBERS, OWN
 
+# Their bits follow LAPACK.
 LAPACK = {
-    *("ir-push", "pnorm-push-newton", "bbr", "bbr-pairs", "lcbr"),
-    *("ftrl", "ftrl-prec@k", "ftrl-pauc", "logistic-regression", "linear-svm"),
+    "ir-push",
+    "pnorm-push-newton",
+    "bbr",
+    "bbr-pairs",
+    "lcbr",
+    "ftrl",
+    "ftrl-prec@k",
+    "ftrl-pauc",
+    "logistic-regression",
+    "linear-svm",
 }
+# Their bits follow the exponential function of the C library.
 EXPONENTIALS = {"pnorm-push", "rankboost"}
-"""Bits that follow the exponential function of the C library."""
 GOLDEN = {
     "perceptron-avg": "c0571957b6bc55b7",
     "perceptron-max": "877bae8d3c7f7dc5",
@@ -66,61 +75,66 @@ GOLDEN = {
     "data margin": "bd29d8e79f97d9fe",
 }
 
-_RISKS = {
-    **{name: {"objective": name} for name in ("pauc", "auc", "f1")},
-    "at-least-k": {"at_least_k": True},
-}
+
+def own_solvers():
+    """Return the solvers whose arithmetic is their own, small, by name."""
+    solvers = {
+        name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK
+    }
+    for objective in ("pauc", "auc", "f1"):
+        solvers[f"cutting-plane-{objective}"] = CuttingPlane(objective=objective)
+    solvers["cutting-plane-at-least-k"] = CuttingPlane(at_least_k=True)
+    for objective in ("prec@k", "f1"):
+        solvers[f"psg-{objective}"] = ProjectedSubgradient(objective, radius=0.5)
+    return {
+        name: laws.quick(lambda solver=solver: solver)
+        for name, solver in solvers.items()
+    }
 
 
 def problem(stored=np.float64):
-    """Return the solvers whose arithmetic is their own, and what they are fitted to.
+    """Return what has the same bits everywhere.
 
     The values of the rows are of float32, which may store them.
     """
     grid = np.arange(240)[:, None] * 7919 + np.arange(13) * 104729
-    X = (grid % 1009 - 504) / 256.0
-    X = X.astype(stored)
-    y = np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1)
-    thin = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
-    solvers = {
-        name: MEMBERS[name]() for name in LINEAR if name in OWN and name not in LAPACK
-    }
-    solvers |= {
-        f"cutting-plane-{name}": CuttingPlane(**risk) for name, risk in _RISKS.items()
-    }
-    solvers |= {
-        f"psg-{n}": ProjectedSubgradient(n, radius=0.5) for n in ("prec@k", "f1")
-    }
-    quick = {
-        name: laws.quick(lambda solver=solver: solver)
-        for name, solver in solvers.items()
-    }
-    return quick, (X, thin), y, find_card("margin").model_copy(update={"rows": 300})
+    X = ((grid % 1009 - 504) / 256.0).astype(stored)
+    few_entries = sparse.csr_matrix(np.where(grid % 3, 0.0, X))
+    return Problem(
+        solvers=own_solvers(),
+        matrices=(X, few_entries),
+        y=np.where(X[:, 0] - X[:, 2] + X[:, 4] + X[::-1, 5] > 2, 1, -1),
+        card=find_card("margin").model_copy(update={"rows": 300}),
+    )
 
 
 @pytest.mark.promise("R8")
 @pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_the_same_bits_on_every_machine(stored):
-    found = fingerprints(*problem(stored))
-    assert {
-        name: bits for name, bits in found.items() if name not in EXPONENTIALS
-    } == GOLDEN
+    hashes = fingerprints(problem(stored))
+    assert hashes.keys() - EXPONENTIALS == GOLDEN.keys()
+    for name, bits in GOLDEN.items():
+        assert hashes[name] == bits, name
 
 
 @pytest.mark.promise("R8")
 def test_the_same_bits_with_an_old_cpu(figure):
     """With its BLAS kernels, with two threads, and without NumPy's extensions."""
     extensions = " ".join(np._core._multiarray_umath.__cpu_dispatch__)
-    old = {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": extensions}
-    done = subprocess.run(
+    old_cpu = {
+        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_NUM_THREADS": "2",
+        "NPY_DISABLE_CPU_FEATURES": extensions,
+    }
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.bits"],
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"} | old,
-        input=pickle.dumps(problem()),
+        env=os.environ | old_cpu,
+        input=pickle.dumps(tuple(problem())),
         stdout=subprocess.PIPE,
         check=True,
     )
-    expected = fingerprints(*problem())
-    assert json.loads(done.stdout) == expected
+    expected = fingerprints(problem())
+    assert json.loads(process.stdout) == expected
     figure(f"{len(expected)} solvers with another core of the BLAS")
 
 
@@ -128,22 +142,42 @@ def test_the_same_bits_with_an_old_cpu(figure):
 
 
 @pytest.mark.promise("R8")
-def test_the_bits_of_every_scheme():
-    assert (
-        trial_seed(0, "letter", 3) == 172592944
-        and trial_seed(1, "kdd08", "folds") == 4047799307
-    )
-    assert trial_seed(0, "é", 2, "x") == 2868167485
-    split = generator(0, "letter", 3, "order")
-    assert split.integers(2**32, size=2).tolist() == [723908541, 3607651089]
+@pytest.mark.parametrize(
+    ("key", "seed"),
+    [
+        pytest.param((0, "letter", 3), 172592944, id="split"),
+        pytest.param((1, "kdd08", "folds"), 4047799307, id="folds"),
+        pytest.param((0, "é", 2, "x"), 2868167485, id="letter beyond ASCII"),
+    ],
+)
+def test_the_bits_of_the_seed_of_a_trial(key, seed):
+    assert trial_seed(*key) == seed
+
+
+@pytest.mark.promise("R8")
+def test_the_bits_of_a_generator():
+    integers = generator(0, "letter", 3, "order").integers(2**32, size=2)
+    assert integers.tolist() == [723908541, 3607651089]
     assert generator("é").random() == 0.049855712470644464
-    legacy = legacy_generator(7, "letter", 0, "random")
-    assert legacy.randint(0, 2**31 - 1, size=2).tolist() == [984363542, 755409792]
-    assert data_generator("margin").integers(2**32, size=2).tolist() == [
-        4218941790,
-        3208356027,
-    ]
-    assert uniforms(np.array([0, 1, 2, 10**12]), 0, "test").tolist() == [
+
+
+@pytest.mark.promise("R8")
+def test_the_bits_of_a_generator_for_scikit_learn():
+    random_state = legacy_generator(7, "letter", 0, "random")
+    integers = random_state.randint(0, 2**31 - 1, size=2)
+    assert integers.tolist() == [984363542, 755409792]
+
+
+@pytest.mark.promise("R8")
+def test_the_bits_of_a_generator_of_data():
+    integers = data_generator("margin").integers(2**32, size=2)
+    assert integers.tolist() == [4218941790, 3208356027]
+
+
+@pytest.mark.promise("R8")
+def test_the_bits_of_the_numbers_of_rows():
+    numbers = uniforms(np.array([0, 1, 2, 10**12]), 0, "test")
+    assert numbers.tolist() == [
         0.24063736945870906,
         0.7346927475664591,
         0.021874732819458398,

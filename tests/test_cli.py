@@ -1,7 +1,6 @@
 """The command line end to end: files in, ranked rows out, every error one line."""
 
 import io
-import itertools
 import json
 import math
 import os
@@ -22,6 +21,7 @@ from typer.testing import CliRunner
 import precbench
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
+from precbench.cli.own import OwnRows
 from precbench.core.errors import InputError
 from precbench.core.locations import shipped
 from precbench.data.splits import split_rows
@@ -41,7 +41,7 @@ def commands_of(group, *path):
     """Return the commands of a group and of the groups in it, by what one types."""
     commands = {}
     for name in group.commands:
-        _, command, _ = group.resolve_command(typer.Context(group), [name])
+        _name, command, _rest = group.resolve_command(typer.Context(group), [name])
         if hasattr(command, "commands"):
             commands |= commands_of(command, *path, name)
         else:
@@ -67,10 +67,7 @@ def as_options(options):
 
 @pytest.fixture(scope="module")
 def table():
-    """Customers.
-
-    Numbers, text, missing values, groups, names that look like numbers.
-    """
+    """Customers: numbers, text, gaps, groups, and names that look like numbers."""
     rng = np.random.default_rng(0)
     n = 300
     X = rng.standard_normal((n, 3)).round(3)
@@ -96,8 +93,14 @@ def fit_table(path="mine.csv", **changes):
     return invoke("fit", path, *options, "--save", "top.npz", "--json")
 
 
-def test_fit_in_python_is_the_command(files, table):
-    """From the file and from its frame."""
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda path: path, id="file"),
+        pytest.param(pd.read_csv, id="frame"),
+    ],
+)
+def test_fit_in_python_is_the_command(files, table, read):
     table = table.assign(b=table["b"].abs().fillna(1), c=table["c"].abs().fillna(1))
     table.to_csv("mine.csv", index=False)
     common = TABLE | {"solver": "logistic-regression", "weight": "b"}
@@ -122,26 +125,35 @@ def test_fit_in_python_is_the_command(files, table):
         "n_splits": 2,
         "drop": ["id"],
     }
-    of_command = json.loads(printed) | {"fitted": None}
-    for rows in ("mine.csv", pd.read_csv("mine.csv")):
-        model = precbench.fit(rows, **arguments)
-        np.testing.assert_array_equal(model.coef, Model.load("a.npz").coef)
-        about = json.loads(json.dumps(model.about)) | {"fitted": None}
-        assert about == {name: of_command[name] for name in about}
+    model = precbench.fit(read("mine.csv"), **arguments)
+    np.testing.assert_array_equal(model.coef, Model.load("a.npz").coef)
+    facts = without_date(json.loads(json.dumps(model.about)))
+    facts_of_command = without_date(json.loads(printed))
+    assert facts.items() <= facts_of_command.items()
+
+
+def without_date(facts):
+    return {name: value for name, value in facts.items() if name != "fitted"}
+
+
+def test_fit_in_python_refuses_a_list_of_rows():
     with raises(InputError, "list path frame"):
         precbench.fit([[1.0]], label="y")
+
+
+def test_fit_in_python_refuses_a_seed_among_the_parameters(files):
+    arguments = TABLE_OPTIONS | {"drop": ["id"], "params": {"random_state": 3}}
     with raises(InputError, "random_state argument"):
-        changes = {"solver": "sgd-avg", "params": {"random_state": 3}, "weight": None}
-        precbench.fit("mine.csv", **arguments | changes)
+        precbench.fit("mine.csv", **arguments)
 
 
 @pytest.mark.promise("R6")
 @pytest.mark.parametrize("name", ["mine.csv", "./mine.csv", "link.csv"])
 def test_fit_never_saves_over_its_rows(files, name):
     (files / "link.csv").symlink_to("mine.csv")
-    before = (files / "mine.csv").read_bytes()
+    content = (files / "mine.csv").read_bytes()
     refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", name])
-    assert (files / "mine.csv").read_bytes() == before
+    assert (files / "mine.csv").read_bytes() == content
 
 
 def ranked(*arguments):
@@ -161,138 +173,192 @@ def test_help_explains_every_option_with_examples_that_the_command_takes(
     monkeypatch.setenv("COLUMNS", "80")
     command = COMMANDS[name]
     assert all(parameter.help for parameter in command.params)
-    assert any("--json" in option.opts for option in command.params) == (
-        name not in {"schema", "example"}  # which print nothing else
-    )
     text = succeed(*name.split(), "--help").output
     assert max(map(len, text.splitlines())) <= 80
-    shown = command.help.replace("\\\n", " ").partition("Example")[2]
-    examples = re.findall(r"^ +precbench (.+)$", shown, re.MULTILINE)
+    examples = examples_of(command)
     assert any(example.startswith(name) for example in examples)
     for example in examples:
-        words = shlex.split(example.partition(" > ")[0])
+        line, _redirection, _file = example.partition(" > ")
+        words = shlex.split(line)
         n_words = 2 if " ".join(words[:2]) in COMMANDS else 1
-        command = COMMANDS[" ".join(words[:n_words])]
-        command.make_context(name, words[n_words:]).close()
+        command_of_example = COMMANDS[" ".join(words[:n_words])]
+        command_of_example.make_context(name, words[n_words:]).close()
+
+
+def examples_of(command):
+    """Return the lines of the examples in the help of a command."""
+    help_text = command.help.replace("\\\n", " ")
+    _description, _heading, examples = help_text.partition("Example")
+    return re.findall(r"^ +precbench (.+)$", examples, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_json_if_asked_to(name):
+    """But for those that print nothing else."""
+    options = [
+        option for parameter in COMMANDS[name].params for option in parameter.opts
+    ]
+    assert ("--json" in options) == (name not in {"schema", "example"})
 
 
 # --- fit and score ---
 
 
+def features_by_hand(table, known):
+    """Return the features, with the gaps filled in from the rows that are known.
+
+    Beside each column stands where its gaps were.
+    """
+    features = []
+    for name, values in table.drop(columns=["id", "patient", "churned"]).items():
+        if name == "city":
+            most_frequent = values.iloc[known].mode()[0]
+            city = values.fillna(most_frequent)
+            features += [city == known_city for known_city in ("Bern", "Oslo", "Rome")]
+        else:
+            features.append(values.fillna(values.iloc[known].median()))
+        features.append(values.isna())
+    return np.column_stack(features).astype(float)
+
+
+def precision_by_hand(labels, scores):
+    n_top = int(np.ceil(0.5 * sum(labels > 0)))
+    top = np.argsort(-scores, kind="stable")[:n_top]
+    return np.mean(labels[top] > 0)
+
+
+def auc_by_hand(labels, scores):
+    differences = scores[labels > 0][:, None] - scores[labels < 0]
+    return np.mean(differences > 0) + np.mean(differences == 0) / 2
+
+
 def test_metrics_are_right(files, table):
     """Computed again without the model, the scaling and the metrics of the package."""
     summary = json.loads(fit_table(k="0.5", splits="3").stdout)
-    dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
-    plain = table.drop(columns=["id", "patient", "churned"])
-
-    def filled(known):
-        """Fill in gaps from rows that are known, and say where they were."""
-        features = []
-        for name, values in plain.items():
-            if name == "city":
-                city = values.fillna(values.iloc[known].mode()[0])
-                features += [
-                    city == known_city for known_city in ("Bern", "Oslo", "Rome")
-                ]
-            else:
-                features.append(values.fillna(values.iloc[known].median()))
-            features.append(values.isna())
-        return np.column_stack(features).astype(float)
-
-    assert np.array_equal(filled(np.arange(300)), dataset.X)
+    dataset, _groups = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
+    assert np.array_equal(features_by_hand(table, np.arange(300)), dataset.X)
     y = np.where(table["churned"] == "yes", 1, -1)
     measured = []
     for index in range(3):
         split = split_rows(dataset, "random", index, n_splits=3, seed=0)
-        assert not set(table["patient"][split.train]) & set(
-            table["patient"][split.test]
-        )
-        X = filled(split.train)
-        mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
+        patients = table["patient"]
+        assert set(patients[split.train]).isdisjoint(patients[split.test])
+        X = features_by_hand(table, split.train)
+        mean = X[split.train].mean(axis=0)
+        std = X[split.train].std(axis=0)
         solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
         coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
-        labels, scores = y[split.test], (X[split.test] - mean) / std @ coef
-        best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
-        pairs = scores[labels > 0][:, None] - scores[labels < 0]
-        area = np.mean(pairs > 0) + np.mean(pairs == 0) / 2
-        precision = np.mean(labels[best] > 0)
-        measured.append([len(labels), sum(labels > 0), precision, area])
-    n_rows, n_pos, precisions, areas = np.transpose(measured)
+        labels = y[split.test]
+        scores = (X[split.test] - mean) / std @ coef
+        measured.append(
+            {
+                "rows": len(labels),
+                "positives": sum(labels > 0),
+                "precision_at_k": precision_by_hand(labels, scores),
+                "auc": auc_by_hand(labels, scores),
+            }
+        )
+    of_splits = pd.DataFrame(measured)
     assert summary["rows"] == 300
     assert summary["positives"] == sum(y > 0)
     assert summary["splits"] == 3
-    assert summary["held_out_rows"] == round(n_rows.mean())
-    assert 80 <= min(n_rows) <= 100
-    assert summary["held_out_positives"] == round(n_pos.mean())
-    assert summary["by_chance"] == pytest.approx(np.mean(n_pos / n_rows))
-    share = sum(n_rows) / 900
-    for metric, values in (("precision_at_k", precisions), ("auc", areas)):
-        mean, low, high = share_interval(values, share)
+    assert summary["held_out_rows"] == round(of_splits["rows"].mean())
+    assert 80 <= of_splits["rows"].min() <= 100
+    assert summary["held_out_positives"] == round(of_splits["positives"].mean())
+    by_chance = np.mean(of_splits["positives"] / of_splits["rows"])
+    assert summary["by_chance"] == pytest.approx(by_chance)
+    share = of_splits["rows"].sum() / 900
+    for metric in ("precision_at_k", "auc"):
+        mean, low, high = share_interval(of_splits[metric], share)
         assert summary[metric] == pytest.approx(mean)
         assert summary[f"{metric}_interval"] == pytest.approx([low, high])
 
 
-def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
+def test_the_docs_recommend_the_best_trees_without_an_extra():
+    """Those that need one are not significantly better."""
     survey = page.committed()
     values = survey.values(AP, page.sound(survey, AP))
     best = min(survey.of(TREES), key=standings(values)["rank"].get)
-    recommended = RECOMMENDED  # needs no extra
-    if best != recommended:
-        assert in_words(compared(values, best, recommended)) != "ahead"
+    if best != RECOMMENDED:
+        assert in_words(compared(values, best, RECOMMENDED)) != "ahead"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "solver"),
+    [
+        pytest.param(["mine.csv", *as_options(TABLE)], RECOMMENDED, id="a table"),
+        pytest.param(
+            ["mine.csv", *as_options(TABLE), "--fourier", "8"],
+            "sgd-avg",
+            id="random features",
+        ),
+        pytest.param(["mine.svm"], "sgd-avg", id="sparse rows"),
+    ],
+)
+def test_without_a_solver_what_the_docs_recommend_is_fitted(files, arguments, solver):
     (files / "mine.svm").write_text("1 1:1\n0 900:2\n" * 30)
-    table = ["mine.csv", *as_options({**TABLE, "splits": "1"})]
-    for rows, solver in (
-        (table, recommended),
-        ([*table, "--fourier", "8"], "sgd-avg"),
-        (["mine.svm"], "sgd-avg"),
-    ):
-        summary = json.loads(invoke("fit", *rows, "--save", "top.npz", "--json").stdout)
-        assert summary["solver"] == solver
+    options = ["--splits", "1", "--save", "top.npz", "--json"]
+    summary = json.loads(succeed("fit", *arguments, *options).stdout)
+    assert summary["solver"] == solver
 
 
 def test_one_split_has_the_interval_of_its_list(files):
     summary = json.loads(fit_table().stdout)
     assert summary["auc_interval"] is None
-    top = math.ceil(summary["held_out_positives"] / 4)
-    exact = binomtest(round(summary["precision_at_k"] * top), top).proportion_ci(
-        method="exact"
-    )
-    assert summary["precision_at_k_interval"] == pytest.approx(list(exact))
+    n_top = math.ceil(summary["held_out_positives"] / 4)
+    n_hits = round(summary["precision_at_k"] * n_top)
+    low, high = binomtest(n_hits, n_top).proportion_ci(method="exact")
+    assert summary["precision_at_k_interval"] == pytest.approx([low, high])
+
+
+FIT_WEIGHTED = [
+    "fit",
+    "mine.csv",
+    *as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"}),
+    "--save",
+    "top.npz",
+    "--json",
+]
 
 
 def test_a_weight_stands_for_that_many_rows(files, table):
     """Each row that is measured counts as one."""
-    table.assign(w=np.arange(300) % 3).to_csv("mine.csv", index=False)
-    options = as_options(
-        {**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"}
-    )
-    weighted = ["fit", "mine.csv", *options, "--save", "top.npz", "--json", "--weight"]
-    summary = json.loads(succeed(*weighted, "w").stdout)
+    weights = np.arange(300) % 3
+    table.assign(w=weights).to_csv("mine.csv", index=False)
+    summary = json.loads(succeed(*FIT_WEIGHTED, "--weight", "w").stdout)
     assert summary["rows"] == 300
     assert summary["features"] == 10
     assert summary["weight"] == "w"
-    assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
-    dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
-    X, weights = dataset.X[:, :-1], np.arange(300) % 3
-    repeated = ((X - X.mean(axis=0)) / X.std(axis=0)).repeat(weights, axis=0)
-    solver = SOLVERS["logistic-regression"]().fit(repeated, dataset.y.repeat(weights))
+    assert "weighted by w" in " ".join(succeed("show", "top.npz").stdout.split())
+    dataset, _groups = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
+    X = dataset.X[:, :-1]  # without the weights
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    solver = SOLVERS["logistic-regression"]()
+    solver.fit(scaled.repeat(weights, axis=0), dataset.y.repeat(weights))
     np.testing.assert_allclose(Model.load("top.npz").coef, solver.coef_, atol=1e-3)
-    for bad in ("-1", "x"):
-        table.assign(w=[1, 2, bad, *[1] * 297]).to_csv("mine.csv", index=False)
-        refused([*weighted, "w"], f"'w' 3 {bad}")
-    refused([*weighted, "v"], "'v'")
+
+
+@pytest.mark.parametrize("weight", ["-1", "x"])
+def test_a_weight_that_is_no_number_of_rows_is_refused(files, table, weight):
+    table.assign(w=[1, 2, weight, *[1] * 297]).to_csv("mine.csv", index=False)
+    refused([*FIT_WEIGHTED, "--weight", "w"], f"'w' 3 {weight}")
+
+
+def test_a_missing_column_of_weights_is_refused(files):
+    refused([*FIT_WEIGHTED, "--weight", "v"], "'v'")
 
 
 def test_splits_without_a_positive_are_left_out(files):
     """Of rows in the order of time, whose positives have come late."""
-    n = 200
-    table = pd.DataFrame({"x": np.arange(n) % 7, "day": np.arange(n)})
-    table["y"] = (np.arange(n) % 20 == 3) & (np.arange(n) > 150) | (np.arange(n) == 7)
-    table.astype(int).to_csv("late.csv", index=False)
+    day = np.arange(200)
+    is_late_positive = (day > 150) & (day % 20 == 3)
+    is_positive = is_late_positive | (day == 7)
+    table = pd.DataFrame({"x": day % 7, "day": day, "y": is_positive.astype(int)})
+    table.to_csv("late.csv", index=False)
     options = ["--label", "y", "--time", "day", "--k", "2", "--save", "top.npz"]
-    done = succeed("fit", "late.csv", *options, "--json")
-    tells(done.stderr, "warning 2 of 5")
-    summary = json.loads(done.stdout)
+    result = succeed("fit", "late.csv", *options, "--json")
+    tells(result.stderr, "warning 2 of 5")
+    summary = json.loads(result.stdout)
     assert summary["split"] == "time"
     assert summary["splits"] == 2
     assert summary["held_out_rows"] == 20
@@ -307,19 +373,21 @@ def test_a_count_may_exceed_the_positives(files, table):
     n_pos = int(sum(table["churned"] == "yes"))
     assert fit_table(k=str(n_pos)).stderr == ""
     result = fit_table(k=str(n_pos + 1))
-    summary, [warning] = json.loads(result.stdout), result.stderr.splitlines()
-    held_out_k = np.ceil(summary["k"] * summary["held_out_rows"] / len(table))
-    assert (
-        0
-        < summary["precision_at_k"]
-        <= min(1, summary["held_out_positives"] / held_out_k)
-    )
+    [warning] = result.stderr.splitlines()
     names(warning, f"k {n_pos + 1} {n_pos}")
+    summary = json.loads(result.stdout)
+    held_out_k = np.ceil(summary["k"] * summary["held_out_rows"] / len(table))
+    best_precision = min(1, summary["held_out_positives"] / held_out_k)
+    assert 0 < summary["precision_at_k"] <= best_precision
     assert len(ranked("mine.csv", "--top", "1")) == 1
 
 
+def test_a_share_of_the_positives(files):
+    summary = json.loads(fit_table(k="1.0").stdout)
+    assert isinstance(summary["k"], float)
+
+
 def test_a_share_of_the_rows(files):
-    assert isinstance(json.loads(fit_table(k="1.0").stdout)["k"], float)
     summary = json.loads(fit_table(k="10%").stdout)
     hits = summary["precision_at_k"] * np.ceil(0.1 * summary["held_out_rows"])
     assert summary["k"] == "10%"
@@ -327,26 +395,28 @@ def test_a_share_of_the_rows(files):
 
 
 def test_parameter_values(files):
-    texts = ("eta0=1e-2", "epochs=3", "shuffle=blocks", "average=false", "radius=none")
     options = TABLE_OPTIONS | {"splits": "1", "save": "top.npz"}
-    fit = ["fit", "mine.csv", *as_options(options)]
-    for text in texts:
-        fit += ["--param", text]
-    succeed(*fit)
-    expected = {
-        "eta0": 0.01,
-        "epochs": 3,
-        "shuffle": "blocks",
-        "average": False,
-        "radius": None,
-    }
-    assert expected.items() <= Model.load("top.npz").params.items()
-    refused([*fit, "--param", "eta0=2"], "eta0 twice")
+    command = ["fit", "mine.csv", *as_options(options)]
+    command += ["--param", "eta0=1e-2"]
+    command += ["--param", "epochs=3"]
+    command += ["--param", "shuffle=blocks"]
+    command += ["--param", "average=false"]
+    command += ["--param", "radius=none"]
+    succeed(*command)
+    params = Model.load("top.npz").params
+    assert params["eta0"] == 0.01
+    assert params["epochs"] == 3
+    assert params["shuffle"] == "blocks"
+    assert params["average"] is False
+    assert params["radius"] is None
+    refused([*command, "--param", "eta0=2"], "eta0 twice")
 
 
 @pytest.mark.extras("pyarrow")
-def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
-    """CSV or Parquet, in full or the top; ties at block borders included."""
+@pytest.mark.parametrize("n_rows", [150, 8])
+@pytest.mark.parametrize("source", ["new.csv", "new.parquet"])
+def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch, source, n_rows):
+    """In full or the top; ties at block borders included."""
     fit_table()
     new = pd.concat([table.drop(columns="churned")[:50]] * 3)
     new.to_csv("new.csv", index=False)
@@ -354,23 +424,28 @@ def test_blocks_of_a_table_rank_as_the_whole(files, table, monkeypatch):
     whole = ranked("new.csv", "--id", "id")
     monkeypatch.setattr("precbench.tables.own_file._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.tables.own_file._MOST_ROWS", 7)
-    for source, n_rows in itertools.product(("new.csv", "new.parquet"), (150, 8)):
-        pd.testing.assert_frame_equal(
-            ranked(source, "--id", "id", "--top", n_rows), whole[:n_rows]
-        )
+    in_blocks = ranked(source, "--id", "id", "--top", n_rows)
+    pd.testing.assert_frame_equal(in_blocks, whole[:n_rows])
 
 
 @pytest.mark.extras("pyarrow")
 def test_a_copy_in_any_format_is_split_alike(files, table):
-    table.to_parquet("another.parquet")
-    one = json.loads(fit_table().stdout)
-    assert one != json.loads(fit_table(seed="1").stdout)
+    table.to_parquet("copy.parquet")
+    table.to_csv("copy.data", index=False)
+    summary = json.loads(fit_table("mine.csv").stdout)
+    assert json.loads(fit_table("copy.data", format="csv").stdout) == summary
+    assert json.loads(fit_table("copy.parquet").stdout) == summary
+    assert json.loads(fit_table("mine.csv", seed="1").stdout) != summary
+    assert len(ranked("copy.data", "--format", "csv", "--id", "id")) == 300
+
+
+def test_a_file_of_an_unknown_format_is_refused(files):
     (files / "mine.csv").rename("mine.data")
     refused(["fit", "mine.data", "--save", "top.npz"], "'.data'")
+
+
+def test_a_missing_file_is_refused(files):
     refused(["fit", "none.csv", "--save", "top.npz"], "none.csv")
-    assert one == json.loads(fit_table("mine.data", format="csv").stdout)
-    assert one == json.loads(fit_table("another.parquet").stdout)
-    assert len(ranked("mine.data", "--format", "csv", "--id", "id")) == 300
 
 
 FIT_REFUSED = [
@@ -425,6 +500,17 @@ def test_a_name_in_a_workbook_may_be_a_number(work_folder, monkeypatch):
     unreadable("years.xlsx", "years.xlsx precbench[excel]", label="y")
 
 
+@pytest.mark.extras("openpyxl")
+@pytest.mark.parametrize("ids", ["id,note", "id, note"])
+def test_ids_that_no_workbook_holds_are_refused_before_training(work_folder, ids):
+    Path("rows.csv").write_text("id,note,x,y\n1,a,1,0\n2,b,2,1\n3,c\x01,3,\n")
+    options = OwnRows(
+        file=Path("rows.csv"), label="y", id=[ids], open_list=Path("list.xlsx")
+    )
+    with raises(InputError, "list.xlsx 'note'"):
+        options.tables()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -439,41 +525,46 @@ def test_a_path_may_be_too_long(own, files, cache, arguments):
     path = "x" * 256
     own(f"file: {path}, name: long" if "dry" in arguments else "file: arrays.npz")
     result = invoke(*arguments.replace("PATH", path).split())
-    assert result.exit_code == 2 and isinstance(result.exception, SystemExit), (
-        result.output
-    )
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
     assert path in result.stderr.splitlines()[-1]
 
 
-def test_invalid_options_of_score(files, table):
+SCORE_REFUSED = [
+    pytest.param("none.npz mine.csv", "none.npz --save", id="no model"),
+    pytest.param("mine.csv mine.csv", "mine.csv", id="a table for the model"),
+    pytest.param("top.npz none.csv", "none.csv", id="no rows"),
+    pytest.param("top.npz less.csv", "less.csv 'b'", id="a column is missing"),
+    pytest.param("top.npz text.csv", "text.csv 'a' 1 'x'", id="text for numbers"),
+    pytest.param("top.npz mine.csv --id name", "'name'", id="no such id"),
+    pytest.param("top.npz mine.csv --top 0", "--top", id="no top"),
+    pytest.param(
+        "top.npz mine.csv --out out.ods", ".csv .xlsx .parquet", id="unknown format"
+    ),
+    pytest.param("top.npz mine.csv --out none/out.csv", "--out none", id="no folder"),
+    pytest.param("top.npz mine.csv --out mine.csv", "--out mine.csv", id="the rows"),
+    pytest.param(
+        "top.npz mine.csv --out out.csv --json", "--json --out", id="two outputs"
+    ),
+    pytest.param("top.npz mine.csv --out pipe.csv", "pipe.csv", id="a pipe"),
+    pytest.param(
+        "top.npz text.csv --out out.csv", "'x'", id="text for numbers, to a file"
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "places"), SCORE_REFUSED)
+def test_invalid_options_of_score(files, table, arguments, places):
     fit_table()
     table.drop(columns="b").to_csv("less.csv", index=False)
     table.assign(a="x").to_csv("text.csv", index=False)
     os.mkfifo("pipe.csv")
-    for arguments, places in [
-        (["none.npz", "mine.csv"], "none.npz --save"),
-        (["mine.csv", "mine.csv"], "mine.csv"),
-        (["top.npz", "none.csv"], "none.csv"),
-        (["top.npz", "less.csv"], "less.csv 'b'"),
-        (["top.npz", "text.csv"], "text.csv 'a' 1 'x'"),
-        (["top.npz", "mine.csv", "--id", "name"], "'name'"),
-        (["top.npz", "mine.csv", "--top", "0"], "--top"),
-        (["top.npz", "mine.csv", "--out", "out.ods"], ".csv .xlsx .parquet"),
-        (["top.npz", "mine.csv", "--out", "none/out.csv"], "--out none"),
-        (["top.npz", "mine.csv", "--out", "mine.csv"], "--out mine.csv"),
-        (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "--json --out"),
-        (["top.npz", "mine.csv", "--out", "pipe.csv"], "pipe.csv"),
-        (["top.npz", "text.csv", "--out", "out.csv"], "'x'"),
-    ]:
-        refused(["score", *arguments], places)
+    refused(["score", *arguments.split()], places)
     assert not list(files.glob("*out.csv*"))
 
 
 def interrupt(preparation, *options):
-    """Fit as a user does, but for what `preparation` changes.
-
-    Expect the end of an interrupt.
-    """
+    """Fit as a user does, after `preparation`, and expect the end of an interrupt."""
     Path("fitted.py").write_text(f"""
 import contextlib, os, signal, sys, threading
 {preparation}
@@ -481,11 +572,13 @@ sys.argv = ["precbench", "fit", "mine.csv", *{options!r}]
 from precbench.__main__ import main
 main()
 """)
-    before = {path.name for path in Path().iterdir()}
+    files_before = {path.name for path in Path().iterdir()}
     command = [sys.executable, "-m", "fitted"]  # CPython ends other than as a script
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (130, "precbench: interrupted\n")
-    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == before
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 130
+    assert process.stderr == "precbench: interrupted\n"
+    files_after = {path.name for path in Path().iterdir()}
+    assert files_after - {"__pycache__"} == files_before
 
 
 @pytest.mark.promise("R2")
@@ -566,18 +659,20 @@ sys.meta_path.insert(0, Finder)
 
 
 @pytest.mark.parametrize("kind", ["solvers", "datasets", "metrics", "configs"])
-def test_list(kind):
-    members = json.loads(invoke("list", kind, "--json").stdout)
-    for member, line in zip(
-        members, invoke("list", kind).stdout.splitlines(), strict=True
-    ):
+def test_a_list_has_a_line_for_each_member(kind):
+    members = json.loads(succeed("list", kind, "--json").stdout)
+    lines = succeed("list", kind).stdout.splitlines()
+    for member, line in zip(members, lines, strict=True):
         assert line.split()[0] == member["name"]
         assert member["about"] in line
     assert len({member["about"] for member in members}) == len(members)
-    if kind == "solvers":
-        by_name = {member["name"]: member for member in members}
-        assert [*by_name] == list(SOLVERS)
-        assert by_name["sgd-avg"]["parameters"]["batch_size"] == 500
+
+
+def test_the_list_of_solvers_has_their_parameters():
+    members = json.loads(succeed("list", "solvers", "--json").stdout)
+    parameters = {member["name"]: member["parameters"] for member in members}
+    assert list(parameters) == list(SOLVERS)
+    assert parameters["sgd-avg"]["batch_size"] == 500
 
 
 # --- data sets ---
@@ -608,9 +703,9 @@ def test_data_from_a_mirror(cache, mirror):
         "letter-recognition.data verified 712,565",
     )
     (cache / "letter" / "letter-recognition.data").write_bytes(b"x")
-    done = invoke("data", "verify", "letter", "--json")
-    [file] = json.loads(done.stdout)["letter"]
-    assert done.exit_code == 2
+    result = invoke("data", "verify", "letter", "--json")
+    assert result.exit_code == 2
+    [file] = json.loads(result.stdout)["letter"]
     assert file["status"] == "damaged"
     assert file["expected"] != file["sha256"]
 
@@ -623,15 +718,23 @@ def test_missing_data_are_reported(cache):
         "nowhere/adult/a9a a9a.t",
         code=3,
     )
-    for arguments, places in [
-        (["fetch", "letter", "leter"], "'leter' 'letter'"),
-        (["info", "x"], "'x'"),
-        (["fetch", "letter", "--mirror", "ftp://x"], "'ftp://x'"),
-        (["add", "letter", "mine.csv"], "letter-recognition.data"),
-        (["add", "letter", "none"], "none"),
-        (["add", "margin", "mine.csv"], "margin"),
-    ]:
-        refused(["data", *arguments], places)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        pytest.param("fetch letter leter", "'leter' 'letter'", id="misspelt name"),
+        pytest.param("info x", "'x'", id="unknown name"),
+        pytest.param("fetch letter --mirror ftp://x", "'ftp://x'", id="mirror by FTP"),
+        pytest.param(
+            "add letter mine.csv", "letter-recognition.data", id="another file"
+        ),
+        pytest.param("add letter none", "none", id="no file"),
+        pytest.param("add margin mine.csv", "margin", id="a file of generated data"),
+    ],
+)
+def test_invalid_arguments_of_data(cache, arguments, places):
+    refused(["data", *arguments.split()], places)
 
 
 def test_data_info(cache):
@@ -731,13 +834,13 @@ def test_reproduce_runs_what_decides_and_prints_the_verdicts(
     assert planned.exit_code == 0
     assert not list(tmp_path.iterdir())
     tells(planned.output, "counterexample claims 4")
-    printed = json.loads(invoke(*arguments, "--json").stdout)
-    assert [run["cached"] for run in printed["runs"]] == [0]
-    assert [row["verdict"] for row in printed["ledger"]] == ["reproduced"] * 4
-    done = succeed("reproduce", "counterexample", "--out", tmp_path)
-    tells(done.output, "claims 4 0")
-    assert done.output.count("  reproduced  ") == 4
-    assert "suboptimal" in done.output
+    outcome = json.loads(succeed(*arguments, "--json").stdout)
+    assert [run["cached"] for run in outcome["runs"]] == [0]
+    assert [row["verdict"] for row in outcome["ledger"]] == ["reproduced"] * 4
+    again = succeed("reproduce", "counterexample", "--out", tmp_path)
+    tells(again.output, "claims 4 0")
+    assert again.output.count("  reproduced  ") == 4
+    assert "suboptimal" in again.output
 
 
 def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
@@ -752,12 +855,9 @@ def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
 
 
 def test_reproduce_takes_the_part_that_has_claims(real_data, tmp_path):
-    planned = invoke(
-        "reproduce", "letter", "--dry-run", "--jobs", "2", "--out", tmp_path
-    ).output
-    sentences = dict(
-        line.split(": ", 1) for line in planned.splitlines() if "claim" in line
-    )
+    dry_run = ("--dry-run", "--jobs", "2", "--out", tmp_path)
+    lines = succeed("reproduce", "letter", *dry_run).output.splitlines()
+    sentences = dict(line.split(": ", 1) for line in lines if "claim" in line)
     # six solvers, 20 splits
     assert "120 trials" in sentences["kar2015/section-6, letter"]
     assert "one at a time" in sentences["kar2015/section-6, letter"]
@@ -769,7 +869,7 @@ def test_reproduce_takes_the_part_that_has_claims(real_data, tmp_path):
 # --- validate, doctor, data clean ---
 
 
-def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
+def test_validate_reports_all_mistakes_of_all_configs(small, tmp_path):
     other = shutil.copy(small(), tmp_path / "other.yaml")
     result = invoke(
         "validate", small(metrics="[aucc]", protocol="{n_split: 2}"), other, "letter"
@@ -781,33 +881,44 @@ def test_validate_tells_all_mistakes_of_all_configs(small, tmp_path):
         f"{other}: 6 trials (3 solvers, 2 splits)",
         "letter: 70 trials (14 solvers, 5 splits)",
     ]
+
+
+def test_validate_reads_files_of_claims(tmp_path):
     claims = shipped("configs") / "kar2015" / "counterexample.published.yaml"
     assert re.search(r": \d\d? claims$", succeed("validate", claims).stdout.strip())
     wrong = tmp_path / "wrong.published.yaml"
     wrong.write_text(claims.read_text().replace("printed:", "prnted:", 1))
     refused(["validate", wrong], "'printed'")
-    [validated] = json.loads(invoke("validate", "kar2015/laws", "--json").stdout)
-    assert validated == {
+
+
+def test_validate_describes_a_study():
+    [report] = json.loads(succeed("validate", "kar2015/laws", "--json").stdout)
+    assert report == {
         "config": "kar2015/laws",
         "says": "a study, precision-laws",
         "mistakes": [],
     }
 
 
-def test_doctor_tells_what_works_and_what_does_not(cache, tmp_path, monkeypatch):
-    sound = invoke("doctor")
-    assert sound.exit_code == 0
-    assert sound.stdout.endswith("everything works\n")
-    assert str(tmp_path) not in sound.stdout
-    assert str(Path.home()) not in sound.stdout
+def test_doctor_says_that_everything_works_and_names_no_folder(cache, tmp_path):
+    output = succeed("doctor").stdout
+    assert output.endswith("everything works\n")
+    assert str(tmp_path) not in output
+    assert str(Path.home()) not in output
+
+
+def test_doctor_names_what_does_not_work(cache, tmp_path, monkeypatch):
     monkeypatch.setenv("PRECBENCH_MIRROR", str(tmp_path / "no"))
     monkeypatch.setitem(sys.modules, "precbench.solvers.push.kernel", None)
-    broken = invoke("doctor", "--json")
-    assert broken.exit_code == 1
-    assert json.loads(broken.stdout)["wrong"] == [
-        "kernels",
-        "mirror",
-    ]
+    result = invoke("doctor", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["wrong"] == ["kernels", "mirror"]
+
+
+@pytest.mark.extras("openpyxl", "python_calamine")
+def test_doctor_finds_the_packages_of_workbooks():
+    state = json.loads(succeed("doctor", "--json").stdout)
+    assert state["extras"]["excel"] == "installed"
 
 
 def test_clean_keeps_what_cannot_be_made_again(cache):
@@ -820,11 +931,11 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
     def files_in_cache():
         return {path for path in cache.parent.rglob("*") if path.is_file()}
 
-    planned = json.loads(succeed("data", "clean", "--dry-run", "--json").stdout)
-    assert planned["bytes"] == 10
+    plan = json.loads(succeed("data", "clean", "--dry-run", "--json").stdout)
+    assert plan["bytes"] == 10
     assert len(files_in_cache()) == 3
-    done = invoke("data", "clean")
-    assert done.stdout.endswith("2 removed, 10 bytes\n")
+    result = succeed("data", "clean")
+    assert result.stdout.endswith("2 removed, 10 bytes\n")
     assert files_in_cache() == {added}
     succeed("data", "clean", "kdd08")
     assert not files_in_cache()
@@ -832,7 +943,7 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
 
 
 @pytest.mark.parametrize(
-    ("words", "names"),
+    ("words", "completions"),
     [
         pytest.param("run lett", {"letter"}, id="config"),
         pytest.param("run kar2015/se", {"kar2015/section-6"}, id="config of a paper"),
@@ -843,14 +954,14 @@ def test_clean_keeps_what_cannot_be_made_again(cache):
         pytest.param("data info cod", {"cod-rna", "cod-rna-2"}, id="data set"),
     ],
 )
-def test_a_shell_completes_names(words, names):
+def test_a_shell_completes_names(words, completions):
     shell = {
         "_PRECBENCH_COMPLETE": "complete_zsh",
         "_TYPER_COMPLETE_ARGS": f"precbench {words}",
     }
     result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
-    completions = re.findall(r'"([^"]+)"', result.output)
-    assert {text.replace("\\", "") for text in completions} == names
+    quoted = re.findall(r'"([^"]+)"', result.output)
+    assert {text.replace("\\", "") for text in quoted} == completions
 
 
 def test_a_user_without_a_home_has_a_cache_here(work_folder, monkeypatch):
@@ -873,28 +984,48 @@ def test_an_example_is_written_once(work_folder):
     assert not Path("d.csv").exists()
 
 
-CONSTANT = {
-    "numbers": ("rows.csv", "a,b,y\n" + "1,2,0\n1,2,1\n" * 40),
-    "text": ("rows.csv", "a,b,y\n" + "1,red,0\n1,red,1\n" * 40),
-    "dates": ("rows.csv", "a,y\n" + "2024-05-31,0\n2024-05-31,1\n" * 40),
-    "one column": ("rows.csv", "a,y\n" + "7,0\n7,1\n" * 40),
-    "zeros": ("rows.csv", "a,b,y\n" + "0,0,0\n0,0,1\n" * 40),
-    "svmlight": ("rows.svm", "0 1:2 2:5\n1 1:2 2:5\n" * 40),
-    "sparse svmlight": ("rows.svm", "0 9:2\n1 9:2\n" * 40),
-}
+def two_rows_often(header, negative, positive):
+    return f"{header}\n" + f"{negative}\n{positive}\n" * 40
 
 
-@pytest.mark.parametrize("case", CONSTANT)
-def test_a_list_in_which_no_column_varies_is_refused(work_folder, case):
-    name, text = CONSTANT[case]
-    Path(name).write_text(text)
-    label = ["--label", "y"] if name == "rows.csv" else []
-    options = [name, *label]
-    if case == "text":
-        options += ["--categorical", "one-hot"]
-    refused(["fit", *options, "--save", "m.npz"], f"{name} no column varies")
-    refused(["compare", *options], f"{name} no column varies")
-    assert not (Path("m.npz").exists() or Path("results").exists())
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        pytest.param(two_rows_often("a,b,y", "1,2,0", "1,2,1"), [], id="numbers"),
+        pytest.param(
+            two_rows_often("a,b,y", "1,red,0", "1,red,1"),
+            ["--categorical", "one-hot"],
+            id="text",
+        ),
+        pytest.param(
+            two_rows_often("a,y", "2024-05-31,0", "2024-05-31,1"), [], id="dates"
+        ),
+        pytest.param(two_rows_often("a,y", "7,0", "7,1"), [], id="one column"),
+        pytest.param(two_rows_often("a,b,y", "0,0,0", "0,0,1"), [], id="zeros"),
+    ],
+)
+def test_a_table_in_which_no_column_varies_is_refused(work_folder, text, options):
+    Path("rows.csv").write_text(text)
+    arguments = ["rows.csv", "--label", "y", *options]
+    refused(["fit", *arguments, "--save", "m.npz"], "rows.csv no column varies")
+    refused(["compare", *arguments], "rows.csv no column varies")
+    assert not Path("m.npz").exists()
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("0 1:2 2:5\n1 1:2 2:5\n" * 40, id="dense"),
+        pytest.param("0 9:2\n1 9:2\n" * 40, id="sparse"),
+    ],
+)
+def test_svmlight_in_which_no_column_varies_is_refused(work_folder, text):
+    Path("rows.svm").write_text(text)
+    refused(["fit", "rows.svm", "--save", "m.npz"], "rows.svm no column varies")
+    refused(["compare", "rows.svm"], "rows.svm no column varies")
+    assert not Path("m.npz").exists()
+    assert not Path("results").exists()
 
 
 @pytest.mark.parametrize(
@@ -915,21 +1046,33 @@ ROWS = "a,b,y\n" + "".join(
     f"{i * 7 % 11},{i * 5 % 13},{i % 3 // 2}\n" for i in range(90)
 )
 QUICK = ["--label", "y", "--splits", "1", "--solver", "logistic-regression"]
+QUICK_CONFIG = """\
+name: e
+title: E
+datasets: [{file: rows.csv, label: y}]
+scaling: standardise
+solvers: {logistic-regression: }
+protocol: {n_splits: 1}
+metrics: [auc]
+"""
 
 
-def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
-    """Also behind "=", where a shell keeps it."""
-    home, here = work_folder / "home", work_folder / "here"
+@pytest.fixture
+def home(work_folder, monkeypatch):
+    """A home folder with rows and a config; the work folder is another one."""
+    home = work_folder / "home"
     home.mkdir()
-    here.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(here)
     (home / "rows.csv").write_text(ROWS)
-    (home / "e.yaml").write_text(
-        "name: e\ntitle: E\ndatasets: [{file: rows.csv, label: y}]\nscaling:"
-        " standardise\nsolvers: {logistic-regression: }\nprotocol: {n_splits:"
-        " 1}\nmetrics: [auc]\n"
-    )
+    (home / "e.yaml").write_text(QUICK_CONFIG)
+    monkeypatch.setenv("HOME", str(home))
+    here = work_folder / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return home
+
+
+def test_a_tilde_is_the_home_folder_in_every_path(home):
+    """Also behind "=", where a shell keeps it."""
     rows = "~/rows.csv"
     succeed("fit", rows, *QUICK, "--save=~/m.npz")
     succeed("score", "~/m.npz", rows, "--top", "3", "--out=~/list.csv")
@@ -958,10 +1101,17 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
         "merged",
         "digits.csv",
     }
-    assert not [*here.iterdir()]
+    assert not [*Path().iterdir()]
+
+
+def test_a_tilde_within_a_name_is_a_letter(home, monkeypatch):
     monkeypatch.chdir(home)
     succeed("fit", "rows.csv", *QUICK, "--save=./~m.npz")
     assert Path("~m.npz").is_file()
+
+
+def test_the_home_folder_of_nobody_is_refused(home, monkeypatch):
+    monkeypatch.chdir(home)
     refused(["fit", "rows.csv", *QUICK, "--save=~nobody-here/m.npz"], "~nobody-here")
 
 
@@ -977,15 +1127,13 @@ def test_a_tilde_is_the_home_folder_in_every_path(work_folder, monkeypatch):
         pytest.param(["evaluate", "m.npz", "ROWS", "--format", "csv"], id="evaluate"),
     ],
 )
-def test_a_pipe_is_named(work_folder, command):
+@pytest.mark.parametrize(("path", "kind"), [("pipe", "pipe"), ("/dev/null", "device")])
+def test_rows_that_are_no_file_are_refused(work_folder, command, path, kind):
     Path("rows.csv").write_text(ROWS)
     succeed("fit", "rows.csv", *QUICK, "--save", "m.npz")
     os.mkfifo("pipe")
-    for path, word in (("pipe", "pipe"), ("/dev/null", "device")):
-        refused(
-            [path if text == "ROWS" else text for text in command],
-            f"{path} {word} save",
-        )
+    arguments = [path if argument == "ROWS" else argument for argument in command]
+    refused(arguments, f"{path} {kind} save")
 
 
 LISTING = """
@@ -1014,14 +1162,20 @@ assert joblib.cpu_count() >= 1 and precbench.core.locations.cache_folder().name
 )
 @pytest.mark.parametrize("value", ["", " "])
 def test_an_empty_environment_variable_is_none(work_folder, name, value):
-    done = subprocess.run(
-        [sys.executable, "-c", LISTING],
-        env=os.environ | {name: value},
+    process = run_program(LISTING, {name: value})
+    assert "auc" in process.stdout
+
+
+def run_program(program, environment):
+    """Run a program with these variables of the environment, and see it end well."""
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | environment,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    assert "auc" in done.stdout
+    assert process.returncode == 0, process.stderr
+    return process
 
 
 @pytest.mark.parametrize(
@@ -1029,13 +1183,7 @@ def test_an_empty_environment_variable_is_none(work_folder, name, value):
 )
 def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend):
     draw = "from matplotlib import pyplot\npyplot.figure().savefig('figure.png')\n"
-    done = subprocess.run(
-        [sys.executable, "-c", LISTING + draw],
-        env=os.environ | {"MPLBACKEND": backend},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_program(LISTING + draw, {"MPLBACKEND": backend})
     assert Path("figure.png").stat().st_size > 0
 
 
@@ -1053,9 +1201,10 @@ def test_figures_need_no_backend_of_a_notebook_or_a_screen(work_folder, backend)
             id="at the start of a line",
         ),
         pytest.param(
-            "\n".join(
-                f"{a:>6} {b:>6} {y:>3}"
-                for a, b, y in (r.split(",") for r in ROWS.split())
+            re.sub(
+                "(.+),(.+),(.+)",
+                lambda row: f"{row[1]:>6} {row[2]:>6} {row[3]:>3}",
+                ROWS.rstrip(),
             ),
             id="aligned to the right",
         ),

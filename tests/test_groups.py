@@ -1,6 +1,4 @@
-"""Forecasts for lists whose rows come in groups.
-
-Weak and strong ones, and lists full of hits.
+"""Forecasts for lists whose rows come in groups, some of them full of hits.
 
 The rules were written before the results: of 40 lists with groups and of 20 without,
 drawn with seeds that no choice was made on, at least 90 % have their hits within the
@@ -9,9 +7,11 @@ at most one hit in fifty rows, on average over all lists.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from precbench.advice.length import measure_length
@@ -21,6 +21,12 @@ from precbench.ranking.topk import HeldOut, first_rows
 TEST_SHARE = 0.3
 N_SPLITS = 5
 DIRECTION = np.array([0.78, -0.54, 0.31, 0.0, 0.0])
+
+
+class List(NamedTuple):
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]  # -1 or +1
+    groups: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -35,24 +41,24 @@ class Population:
     weak: float  # share of the groups whose features say little
 
     def draw(self, rng):
-        """Return features, labels and the group of each row of a list."""
-        features, labels, groups = [], [], []
-        for group in range(self.n_groups):
-            n = max(1, rng.poisson(self.rows))
-            X = rng.standard_normal((n, 5)) + 0.3 * rng.standard_normal(5)
-            signal = self.signal * (0.2 if rng.random() < self.weak else 1.0)
-            odds = (
-                self.base
-                + self.spread * rng.standard_normal()
-                + signal * (X @ DIRECTION)
-            )
-            features.append(X)
-            labels.append(np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), 1.0, -1.0))
-            groups.append(np.full(n, group))
-        return np.concatenate(features), np.concatenate(labels), np.concatenate(groups)
+        """Draw a list."""
+        groups = [self._draw_group(rng, group) for group in range(self.n_groups)]
+        return List(*(np.concatenate(arrays) for arrays in zip(*groups, strict=True)))
+
+    def _draw_group(self, rng, group):
+        """Draw the rows of one group."""
+        n = max(1, rng.poisson(self.rows))
+        X = rng.standard_normal((n, 5)) + 0.3 * rng.standard_normal(5)
+        is_weak = rng.random() < self.weak
+        signal = 0.2 * self.signal if is_weak else self.signal
+        middle = self.base + self.spread * rng.standard_normal()
+        log_odds = middle + signal * (X @ DIRECTION)
+        is_hit = rng.random(n) < 1 / (1 + np.exp(-log_odds))
+        return List(X, np.where(is_hit, 1.0, -1.0), np.full(n, group))
 
 
-def with_groups(rng):
+def draw_population(rng):
+    """Draw a population with groups of any strength."""
     return Population(
         n_groups=rng.integers(10, 60),
         rows=rng.integers(30, 200),
@@ -63,8 +69,8 @@ def with_groups(rng):
     )
 
 
-def full_of_hits(rng):
-    """Return groups of which the strong ones have hits alone at the top."""
+def draw_population_full_of_hits(rng):
+    """Draw a population whose strong groups have hits alone at the top."""
     return Population(
         n_groups=rng.integers(10, 60),
         rows=rng.integers(30, 200),
@@ -75,7 +81,8 @@ def full_of_hits(rng):
     )
 
 
-def without_groups(rng):
+def draw_population_of_rows(rng):
+    """Draw a population without groups: each row is one of its own."""
     return Population(
         n_groups=rng.integers(300, 3000),
         rows=1,
@@ -91,43 +98,52 @@ def fitted(X, y):
 
 
 def has_both_classes(y):
-    return min(np.count_nonzero(y > 0), np.count_nonzero(y < 0)) >= 5
+    n_pos = np.count_nonzero(y > 0)
+    return min(n_pos, len(y) - n_pos) >= 5
 
 
-def held_out_lists(rng, X, y, groups):
+def held_out_lists(rng, rows):
     """Return the held-out lists of splits that keep groups together."""
     lists = []
     while len(lists) < N_SPLITS:
-        every = rng.permutation(np.unique(groups))
-        is_held = np.isin(groups, every[: round(TEST_SHARE * len(every))])
-        if has_both_classes(y[is_held]) and has_both_classes(y[~is_held]):
-            model = fitted(X[~is_held], y[~is_held])
-            lists.append(HeldOut(y[is_held], model.decision_function(X[is_held])))
+        groups = rng.permutation(np.unique(rows.groups))
+        test_groups = groups[: round(TEST_SHARE * len(groups))]
+        is_test = np.isin(rows.groups, test_groups)
+        if has_both_classes(rows.y[is_test]) and has_both_classes(rows.y[~is_test]):
+            model = fitted(rows.X[~is_test], rows.y[~is_test])
+            scores = model.decision_function(rows.X[is_test])
+            lists.append(HeldOut(rows.y[is_test], scores))
     return lists
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `compare` and `score` say of a new list, as shares of its first k rows."""
+    """Whether `compare` and `score` have forecast the hits of a new list."""
 
     compare_holds: bool
     score_holds: bool
-    difference: float
+    difference: float  # of both forecasts, as a share of the first k rows
 
 
 def forecast(population, rng):
     """Fit to one list, and forecast the hits of another one of new groups."""
-    X, y, groups = population.draw(rng)
-    X_new, y_new, _ = population.draw(rng)
-    lists = held_out_lists(rng, X, y, groups)
-    scores = fitted(X, y).decision_function(X_new)
-    k = max(10, np.count_nonzero(y_new > 0) // int(rng.choice([1, 2, 4])))
+    known = population.draw(rng)
+    new = population.draw(rng)
+    lists = held_out_lists(rng, known)
+    scores = fitted(known.X, known.y).decision_function(new.X)
+    k = max(10, np.count_nonzero(new.y > 0) // int(rng.choice([1, 2, 4])))
     top = first_rows(scores, k)
-    hits = np.count_nonzero(y_new[top] > 0)
-    n_pos, n_rows = np.count_nonzero(y > 0), len(y_new)
-    length = measure_length(lists, TEST_SHARE, [k], n_pos, len(y), list_rows=n_rows)
+    hits = np.count_nonzero(new.y[top] > 0)
+    length = measure_length(
+        lists,
+        TEST_SHARE,
+        [k],
+        np.count_nonzero(known.y > 0),
+        len(known.y),
+        list_rows=len(new.y),
+    )
     compare = length.table.set_index("length").loc[k]
-    score = Calibration.fit(lists, TEST_SHARE).expected(scores[top], n_rows)
+    score = Calibration.fit(lists, TEST_SHARE).expected(scores[top], len(new.y))
     return Forecast(
         compare_holds=compare["low"] <= hits <= compare["high"],
         score_holds=score.low <= hits <= score.high,
@@ -135,34 +151,37 @@ def forecast(population, rng):
     )
 
 
-def forecasts(kind, n, seed):
-    """Return the forecasts for `n` lists with enough hits to learn from."""
+def forecasts(draw, n, seed):
+    """Return the forecasts for `n` lists, each of a population that is drawn."""
     generators = [np.random.default_rng([seed, i]) for i in range(n)]
-    return [forecast(kind(rng), rng) for rng in generators]
+    return [forecast(draw(rng), rng) for rng in generators]
 
 
 @pytest.fixture(scope="module")
-def of_groups():
-    return forecasts(with_groups, 20, seed=1001) + forecasts(
-        full_of_hits, 20, seed=1002
-    )
+def with_groups():
+    """Forecasts for lists with groups."""
+    return [
+        *forecasts(draw_population, 20, seed=1001),
+        *forecasts(draw_population_full_of_hits, 20, seed=1002),
+    ]
 
 
 @pytest.fixture(scope="module")
-def of_rows():
-    return forecasts(without_groups, 20, seed=1003)
+def without_groups():
+    """Forecasts for lists without groups."""
+    return forecasts(draw_population_of_rows, 20, seed=1003)
 
 
-def test_intervals_hold_the_hits_of_lists_with_groups(of_groups):
-    assert np.mean([one.compare_holds for one in of_groups]) >= 0.9
-    assert np.mean([one.score_holds for one in of_groups]) >= 0.9
+def test_intervals_hold_the_hits_of_lists_with_groups(with_groups):
+    assert np.mean([forecast.compare_holds for forecast in with_groups]) >= 0.9
+    assert np.mean([forecast.score_holds for forecast in with_groups]) >= 0.9
 
 
-def test_intervals_hold_the_hits_of_lists_without_groups(of_rows):
-    assert np.mean([one.compare_holds for one in of_rows]) >= 0.9
-    assert np.mean([one.score_holds for one in of_rows]) >= 0.9
+def test_intervals_hold_the_hits_of_lists_without_groups(without_groups):
+    assert np.mean([forecast.compare_holds for forecast in without_groups]) >= 0.9
+    assert np.mean([forecast.score_holds for forecast in without_groups]) >= 0.9
 
 
-def test_compare_and_score_forecast_nearly_the_same_hits(of_groups, of_rows):
-    differences = [one.difference for one in [*of_groups, *of_rows]]
-    assert np.mean(differences) <= 1 / 50
+def test_compare_and_score_forecast_nearly_the_same_hits(with_groups, without_groups):
+    all_forecasts = [*with_groups, *without_groups]
+    assert np.mean([forecast.difference for forecast in all_forecasts]) <= 1 / 50

@@ -8,8 +8,7 @@ from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.length import length_sheet, length_table, profit_text, read_length
 from precbench.core.errors import InputError
 from precbench.report import folder
-from precbench.report.html import Advised
-from precbench.report.table import Table
+from precbench.report.html import Advised, Choice
 from precbench.results.read import Run
 
 
@@ -20,7 +19,7 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     than all `sources` is not drawn again.
     """
     stored = read_length(run.folder)
-    choices: list[tuple[str, list[str], Table]] = []  # data set, sentences, methods
+    choices: list[Choice] = []
     for dataset in run.datasets:
         # Advice needs test rows that differ between splits, and the real data in full.
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
@@ -32,7 +31,7 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         if stored is not None:
             choice = choice.with_length(stored.length)
         table = choice_table(choice, f"Hits among the first {choice.k:,}")
-        choices.append((run.dataset_title(dataset), choice.card, table))
+        choices.append(Choice(run.dataset_title(dataset), choice.card, table))
     if stored is None:
         return Advised(choices)
     length = stored.length

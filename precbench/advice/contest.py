@@ -22,7 +22,7 @@ from precbench.advice.length import share_of_list
 from precbench.core.errors import InputError, did_you_mean
 from precbench.core.locations import shipped
 from precbench.core.text import count
-from precbench.core.yaml.document import Document, load
+from precbench.core.yaml.document import Document, Place, load
 from precbench.core.yaml.models import validated
 from precbench.data import Dataset
 from precbench.data.dataset import Imputed
@@ -133,7 +133,7 @@ def prepare(
         "plots": template["plots"],
     }
     # The document has no text: its errors name line 1, column 1.
-    parsed = Document("the comparison", document, {(): (1, 1)})
+    parsed = Document("the comparison", document, {(): Place(1, 1)})
     experiment = validated(parsed, Experiment, folder)
     _require_divisible(dataset, experiment, source.path.name)
     return Contest(

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from precbench.cli.group import LazyGroup, MainGroup
+from precbench.cli.group import LazyGroup, Listed, MainGroup
 
 _EPILOG = """\
 Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another
@@ -16,91 +16,101 @@ interrupted.
 
 
 class _Precbench(MainGroup):
-    listed: ClassVar = {  # "module:function" and a line of help, see `LazyGroup`
-        "run": ("run:run", "Run experiments."),
-        "plot": (
+    listed: ClassVar = {
+        "run": Listed("run:run", "Run experiments."),
+        "plot": Listed(
             "report:plot_results",
             "Redraw the tables and figures of finished runs.",
         ),
-        "report": (
+        "report": Listed(
             "report:write_pages",
             "Write finished runs as HTML pages, to read or to mail.",
         ),
-        "check": ("check:check_results", "Compare results with the published numbers."),
-        "reproduce": (
+        "check": Listed(
+            "check:check_results", "Compare results with the published numbers."
+        ),
+        "reproduce": Listed(
             "reproduce:reproduce",
             "Decide the published claims about a data set, a paper or a config.",
         ),
-        "status": (
+        "status": Listed(
             "status:show_status",
             "Show which trials are done, running, failed or pending.",
         ),
-        "merge": (
+        "merge": Listed(
             "merge_folders:merge_results",
             "Merge results of shards, or of several machines.",
         ),
-        "diff": (
+        "diff": Listed(
             "diff:compare_results",
             "Compare two folders of results, cell by cell.",
         ),
-        "validate": (
+        "validate": Listed(
             "validate:validate_configs",
             "Check configs without running anything.",
         ),
-        "schema": (
+        "schema": Listed(
             "validate:print_schema",
             "Print a JSON Schema of configs, for editors.",
         ),
-        "doctor": ("doctor:examine", "Check the installation."),
-        "list": (
+        "doctor": Listed("doctor:examine", "Check the installation."),
+        "list": Listed(
             "listing:list_",
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
-        "example": ("example:example", "Write a real list to try the commands on."),
-        "compare": (
+        "example": Listed(
+            "example:example", "Write a real list to try the commands on."
+        ),
+        "compare": Listed(
             "compare:compare",
             "Compare methods on your own file, and recommend one.",
         ),
-        "rank": (
+        "rank": Listed(
             "rank:rank",
             "Rank a method of yours among those that precbench has surveyed.",
         ),
-        "profile": (
+        "profile": Listed(
             "profile_table:profile",
             "Describe a table of yours without training anything.",
         ),
-        "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
-        "score": (
+        "fit": Listed("fit:fit", "Fit a ranking model to your own file and save it."),
+        "score": Listed(
             "score:score",
             "Rank the rows of a file with a model and list the top.",
         ),
-        "evaluate": (
+        "evaluate": Listed(
             "evaluate:evaluate",
             "Count the hits of a model on new labelled rows against its forecast.",
         ),
-        "show": ("show:show", "Describe a saved model, or the trial behind a number."),
+        "show": Listed(
+            "show:show", "Describe a saved model, or the trial behind a number."
+        ),
     }
 
 
 class _Data(LazyGroup):
     listed: ClassVar = {
-        "fetch": (
+        "fetch": Listed(
             "data:fetch_data",
             "Download data sets into the cache and verify them.",
         ),
-        "add": (
+        "add": Listed(
             "data:add_data",
             "Copy files you obtained yourself (kdd08, ppi) into the cache.",
         ),
-        "verify": ("data:verify_data", "Check cached files against their checksums."),
-        "clean": ("data:clean_cache", "Remove files from the cache."),
-        "info": ("data:describe_data", "Describe a data set and its files."),
+        "verify": Listed(
+            "data:verify_data", "Check cached files against their checksums."
+        ),
+        "clean": Listed("data:clean_cache", "Remove files from the cache."),
+        "info": Listed("data:describe_data", "Describe a data set and its files."),
     }
 
 
 class _Claims(LazyGroup):
     listed: ClassVar = {
-        "new": ("claims:new_claims", "Write claims for a number or a table of a paper.")
+        "new": Listed(
+            "claims:new_claims", "Write claims for a number or a table of a paper."
+        )
     }
 
 

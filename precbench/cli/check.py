@@ -117,17 +117,12 @@ def check_results(
     if as_json:
         print(to_json(ledger), end="")
     else:
-        rows = _chosen(ledger, paper, verdict)
-        if not show_all and paper is None and verdict is None:
+        if show_all or paper is not None or verdict is not None:
+            rows = _chosen(ledger, paper, verdict)
+        else:
             concerned = {claim.id for claim in claims if claim.experiment in measured}
-            rows = [row for row in rows if row.id in concerned]
-        _print_verdicts(rows, verdict)
-        n_others = len(ledger) - len(rows)
-        if n_others > 0:
-            screen().print(
-                f"{n_others:,} other claims: list them with --all, --paper or"
-                " --verdict, decide them with precbench reproduce"
-            )
+            rows = [row for row in ledger if row.id in concerned]
+        _print_claims(rows, verdict, n_others=len(ledger) - len(rows))
         if changed:
             print_table(change_table(changed))
         for file in files:
@@ -172,16 +167,30 @@ def _chosen(
     return rows
 
 
-def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print rows of one verdict as a table; for None, print tables by verdict."""
-    if verdict is not None:
-        print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
-    elif rows:
-        for table in (open_table(rows), missing_table(rows), counts_table(rows)):
-            if table.rows:
-                print_table(table)
+def _print_claims(
+    rows: Sequence[LedgerRow], verdict: str | None, *, n_others: int
+) -> None:
+    """Print the claims that are asked for, those of one verdict in a single table."""
+    if verdict is None:
+        _print_by_kind(rows)
     else:
+        title = f"{verdict.capitalize()}: {len(rows)}"
+        print_table(claims_table(rows, title))
+    if n_others > 0:
+        screen().print(
+            f"{n_others:,} other claims: list them with --all, --paper or"
+            " --verdict, decide them with precbench reproduce"
+        )
+
+
+def _print_by_kind(rows: Sequence[LedgerRow]) -> None:
+    """Print the claims that are open, those not measured, and the counts of all."""
+    if not rows:
         print("no published claim concerns these results")
+        return
+    for table in (open_table(rows), missing_table(rows), counts_table(rows)):
+        if table.rows:
+            print_table(table)
 
 
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:

@@ -5,7 +5,7 @@ import json
 from io import StringIO
 from pathlib import Path
 from textwrap import indent
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 import yaml
@@ -22,6 +22,14 @@ from precbench.core.yaml.models import repeats, unknown
 from precbench.experiment import Experiment, load_config
 
 _ENTRY_NAME = "the new entry"  # in messages, in place of a file
+
+
+class _Entry(NamedTuple):
+    """A new entry of a file of claims."""
+
+    head: dict[str, str]  # paper and experiment, of the whole file
+    list_name: str  # the list of the file that gets the entry: claims or tables
+    values: dict[str, Any]
 
 
 class _Indented(yaml.SafeDumper):
@@ -100,28 +108,29 @@ def new_claims(
     for text in fields or []:
         name, value = _parse_field(text)
         common[name] = value
-    entry: dict[str, Any] = {
+    values: dict[str, Any] = {
         "id": place,
         "where": _where(place),
         "kind": common.pop("kind"),
     }
     if table is None:
-        key = "claims"  # the list of the file that gets the entry
-        entry |= {"printed": printed, **common}
+        list_name = "claims"
+        values |= {"printed": printed, **common}
     else:
-        key = "tables"
-        entry |= {"common": common, **_cells(table, columns, rows)}
+        list_name = "tables"
+        values |= {"common": common, **_cells(table, columns, rows)}
     head = {"paper": paper, "experiment": experiment.name}
-    new_file = _as_yaml({**head, key: [entry]})
+    entry = _Entry(head, list_name, values)
+    new_file = _as_yaml({**head, list_name: [values]})
     claims = parse_claims(new_file, _ENTRY_NAME, config)  # raises if invalid
     if isinstance(experiment, Experiment):  # a study names no solvers
         _refuse_unknown_names(claims, experiment)
     if to is not None:
-        _add_entry(to, head, key, entry, config)
+        _add_entry(to, entry, config)
     if as_json:
         facts = {
             "ids": [claim.id for claim in claims],
-            "entry": entry,
+            "entry": values,
             "file": to and str(to),
         }
         print(json.dumps(facts))
@@ -137,25 +146,20 @@ def _where(place: str) -> str:
     return first.replace("-", " ").capitalize()
 
 
-def _add_entry(
-    to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
-) -> None:
-    """Add an entry to a file of claims, made if missing; raise if it would be invalid.
-
-    `head` has paper and experiment of the file; `key` names the list: claims or tables.
-    """
+def _add_entry(to: Path, entry: _Entry, config: str) -> None:
+    """Add an entry to a file of claims, made if missing; raise if it is invalid."""
     if not to.name.endswith(SUFFIX):
         raise InputError(
             f"--to {to}: a file of claims must be called NAME{SUFFIX}; change --to"
         )
     if to.exists():
-        text = _with_entry(to, head, key, entry)
+        text = _with_entry(to, entry)
     else:
-        content: dict[str, Any] = dict(head)
+        content: dict[str, Any] = dict(entry.head)
         # By default the config is the one with the name of the file.
         if to.name != f"{Path(config).stem}{SUFFIX}":
             content["common"] = {"config": config}
-        content[key] = [entry]
+        content[entry.list_name] = [entry.values]
         text = _as_yaml(content)
     parse_claims(text, str(to), config)  # raises if the file would be invalid
     write_whole({to: text})
@@ -202,8 +206,10 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
 
 
 def _refuse_repeats(what: str, names: list[str], path: Path) -> None:
-    for i in repeats(names):
-        raise InputError(f"{path}: two {what} are named {names[i]!r}; change a name")
+    places = repeats(names)
+    if places:
+        name = names[places[0]]
+        raise InputError(f"{path}: two {what} are named {name!r}; change a name")
 
 
 def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
@@ -227,27 +233,27 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
         )
 
 
-def _with_entry(
-    path: Path, head: dict[str, str], key: str, entry: dict[str, Any]
-) -> str:
-    """Return the text of a file of claims with an entry put first in the list `key`.
+def _with_entry(path: Path, entry: _Entry) -> str:
+    """Return the text of a file of claims with an entry put first in its list.
 
-    Comments stay. `head` is what the file must say of paper and experiment.
+    Comments stay. Raise if the file has another head.
     """
     old = load(path).data or {}
     text = path.read_text(encoding="utf-8")
-    for name, value in head.items():
+    for name, value in entry.head.items():
         if old.get(name) != value:
             raise InputError(
                 f"{path} has {name}: {old.get(name)}, not {value}; give another file"
             )
-    indented = indent(_as_yaml([entry]), "  ")
-    # A key stands between two line breaks. One is put before the text, since the key
+    indented = indent(_as_yaml([entry.values]), "  ")
+    # A name stands between two line breaks. One is put before the text, since the name
     # may stand on the first line.
-    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not key_line:  # the file has no list under `key` yet
-        return f"{text.rstrip()}\n{key}:\n{indented}"
-    return f"{before}{key_line}{indented}{after}".removeprefix("\n")
+    padded = f"\n{text}"
+    name_line = f"\n{entry.list_name}:\n"
+    if name_line not in padded:  # the file has no such list yet
+        return f"{text.rstrip()}{name_line}{indented}"
+    before, _name_line, after = padded.partition(name_line)
+    return f"{before}{name_line}{indented}{after}".removeprefix("\n")
 
 
 def _as_yaml(data: Any) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from precbench.advice.comparison import Comparison
     from precbench.advice.contest import Contest
     from precbench.report.table import Table
+    from precbench.tables.own_table import OwnTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +124,11 @@ def compare(options: CompareOptions) -> int:
     import joblib
 
     from precbench.advice.comparison import run_contest
-    from precbench.advice.contest import prepare
     from precbench.advice.importance import importance_table
     from precbench.advice.stages import Stage
-    from precbench.advice.table_description import columns_table
     from precbench.cli.watching import StageProgress
     from precbench.runner.options import Options
     from precbench.tables.own_file import read_amounts
-    from precbench.tables.profile import profile_columns
 
     console = screen(quiet=options.as_json)
     worth = options.checked_worth()
@@ -139,24 +137,8 @@ def compare(options: CompareOptions) -> int:
     amounts = None
     if options.gain_column is not None:
         amounts = read_amounts(own, options.gain_column, "--gain-column")
-    with options.corrected("compare"):
-        contest = prepare(
-            {"file": own, **options.reading},
-            options.lengths,
-            folder=options.config.parent if options.config else Path(),
-            solvers=options.solver,
-            n_splits=options.splits,
-            seed=options.seed,
-            list_rows=options.list_rows,
-            allow=options.allow or (),
-        )
-    if options.config:
-        with writing(options.config, "choose another place", refused=InputError):
-            write_whole({options.config: contest.config})
-    tables = []  # for the report
-    if own.frame is not None:
-        title = f"The columns of {options.file.name}"
-        tables = [columns_table(profile_columns(own, options.reading), title)]
+    contest = _prepared(own, options)
+    tables = _tables_of_columns(own, options)  # for the report
     del own  # frees the memory of the table; the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     run_options = Options(
@@ -192,8 +174,8 @@ def compare(options: CompareOptions) -> int:
         importance = comparison.recipe.importance
         if importance:
             title = f"What {comparison.recommended} ranks by"
-            tables.insert(0, importance_table(importance, title))
-            _write_report(comparison, options, tables)
+            all_tables = [importance_table(importance, title), *tables]
+            _write_report(comparison, options, all_tables)
         comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
@@ -222,6 +204,38 @@ def _check_targets(options: CompareOptions) -> None:
         check_target("--save", options.save, others)
     if options.open_list and options.config:
         raise InputError("give either --config or --open, which exclude each other")
+
+
+def _prepared(own: "OwnTable", options: CompareOptions) -> "Contest":
+    """Return the contest on a table; write its config with --config."""
+    from precbench.advice.contest import prepare
+
+    with options.corrected("compare"):
+        contest = prepare(
+            {"file": own, **options.reading},
+            options.lengths,
+            folder=options.config.parent if options.config else Path(),
+            solvers=options.solver,
+            n_splits=options.splits,
+            seed=options.seed,
+            list_rows=options.list_rows,
+            allow=options.allow or (),
+        )
+    if options.config:
+        with writing(options.config, "choose another place", refused=InputError):
+            write_whole({options.config: contest.config})
+    return contest
+
+
+def _tables_of_columns(own: "OwnTable", options: CompareOptions) -> list["Table"]:
+    """Return a table of the columns for the report; none of a file without columns."""
+    from precbench.advice.table_description import columns_table
+    from precbench.tables.profile import profile_columns
+
+    if own.frame is None:
+        return []
+    title = f"The columns of {options.file.name}"
+    return [columns_table(profile_columns(own, options.reading), title)]
 
 
 def _print_answer(
@@ -267,16 +281,14 @@ def _size_in_words(contest: "Contest") -> str:
 def _next_command(comparison: "Comparison", options: CompareOptions) -> str:
     """Return what to type next: score with the saved model, or compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])
+        changes = [("save", "model.npz"), ("as_json", False)]
+        return options.line("compare", changes)
     assert comparison.expected is not None
-    words = [
-        "precbench",
-        "score",
-        str(options.save),
-        f"NEW{options.file.suffix}",
-        "--top",
-        str(comparison.expected.k),
-    ]
+    new_file = f"NEW{options.file.suffix}"
+    k = str(comparison.expected.k)
+    words = ["precbench", "score", str(options.save), new_file, "--top", k]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # of several, the first
+        # An option may name several columns, but the one of score names one.
+        first_id, _comma, _others = options.id[0].partition(",")
+        words += ["--id", first_id]
     return shlex.join(words)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -55,24 +55,27 @@ def fetch_data(
     sizes = []
     for name, card in zip(names, cards, strict=True):
         fetch(card, mirror, accept_terms=accept_terms)
-        dataset = load_dataset(name, mirror=mirror)
-        n_rows, n_features = dataset.X.shape
-        sizes.append(
-            {
-                "name": name,
-                "rows": n_rows,
-                "features": n_features,
-                "positives": dataset.n_pos,
-            }
-        )
+        size = _size(name, mirror)
+        sizes.append(size)
         if not as_json:
-            # If the rows were not as the card says, load_dataset would have raised.
             print(
-                f"{name}: {n_rows:,} rows, {n_features:,} features,"
-                f" {dataset.n_pos:,} positives, as the card says"
+                f"{name}: {size['rows']:,} rows, {size['features']:,} features,"
+                f" {size['positives']:,} positives, as the card says"
             )
     if as_json:
         print(json.dumps(sizes))
+
+
+def _size(name: str, mirror: str | None) -> dict[str, Any]:
+    """Return the size of a data set; raise if it is not as the card says."""
+    dataset = load_dataset(name, mirror=mirror)  # compares the rows with the card
+    n_rows, n_features = dataset.X.shape
+    return {
+        "name": name,
+        "rows": n_rows,
+        "features": n_features,
+        "positives": dataset.n_pos,
+    }
 
 
 def _print_terms(cards: Sequence[Card]) -> None:
@@ -127,7 +130,9 @@ def verify_data(
     statuses = {file.status for files in reports.values() for file in files}
     if "damaged" in statuses:
         return 2
-    return 3 if names and "missing" in statuses else 0
+    if "missing" in statuses and names:  # what was not asked for may be missing
+        return 3
+    return 0
 
 
 def clean_cache(

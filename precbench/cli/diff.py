@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,7 +61,8 @@ def compare_results(
     """
     pairs, unpaired = _pairs(first, second)
     differences = [
-        _difference(read_run(one), read_run(other), tolerance) for one, other in pairs
+        _difference(read_run(pair.first), read_run(pair.second), tolerance)
+        for pair in pairs
     ]
     same = not unpaired and all(map(_is_equal, differences))
     console = screen(quiet=as_json)
@@ -81,13 +82,20 @@ def compare_results(
     return int(not same)
 
 
-def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
+class _Pair(NamedTuple):
+    """The folders of an experiment in both places."""
+
+    first: Path
+    second: Path
+
+
+def _pairs(first: Path, second: Path) -> tuple[list[_Pair], list[str]]:
     """Return both folders of each common experiment, and the names of others."""
     folders_first = find_result_folders(first, "results.csv")
     folders_second = find_result_folders(second, "results.csv")
     if folders_first == [first] and folders_second == [second]:
         # Two single experiments are compared whatever their names.
-        return [(first, second)], []
+        return [_Pair(first, second)], []
     names_first = {path.name for path in folders_first}
     names_second = {path.name for path in folders_second}
     common = sorted(names_first & names_second)
@@ -96,12 +104,12 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
             f"{first} and {second} have no experiment in common; give two folders with"
             " results of the same experiments"
         )
-    pairs = [(first / name, second / name) for name in common]
+    pairs = [_Pair(first / name, second / name) for name in common]
     return pairs, sorted(names_first ^ names_second)
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count equal and differing final values, and compare the means of such cells."""
+    """Count final values that are equal, or differ; compare cells with such values."""
     finals_first = _finals(first)
     finals_second = _finals(second)
     common = finals_first.join(

@@ -14,11 +14,11 @@ from precbench.cli.options import Json, print_facts
 from precbench.core.locations import cache_folder
 
 _PACKAGE = Path(__file__).parents[1]
-# Packages of each extra
+# Modules of the packages of each extra
 _EXTRAS = {
     "cluster": ["distributed"],
     "parquet": ["pyarrow"],
-    "excel": ["openpyxl", "python-calamine"],
+    "excel": ["openpyxl", "python_calamine"],
     "trees": ["lightgbm"],
     "rivals": ["lightgbm", "xgboost", "catboost"],
 }
@@ -78,8 +78,8 @@ def _environment() -> dict[str, Any]:
 def _extras() -> dict[str, str]:
     """Return for each extra "installed", or how to install it."""
     state = {}
-    for extra, packages in _EXTRAS.items():
-        if all(map(find_spec, packages)):
+    for extra, modules in _EXTRAS.items():
+        if all(map(find_spec, modules)):
             state[extra] = "installed"
         else:
             state[extra] = f"pip install '.[{extra}]' in a checkout"

@@ -80,4 +80,6 @@ def evaluate(
         **options.layout,
     )
     print(json.dumps(result.to_dict()) if as_json else repr(result))
-    return NOT_HELD if fail_below is not None and result.hits < fail_below else 0
+    if fail_below is not None and result.hits < fail_below:
+        return NOT_HELD
+    return 0

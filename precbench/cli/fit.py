@@ -121,7 +121,8 @@ def fit(options: FitOptions) -> None:
     from precbench.advice.training import fit as fit_table  # which takes long to import
 
     worth = options.checked_worth()
-    gain = cost = None
+    gain = None
+    cost = None
     if worth is not None:
         gain = worth.column or worth.gain  # the name of a column, or a number
         cost = worth.cost
@@ -180,6 +181,7 @@ def _print_model(model: "Model", path: Path) -> None:
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
     quality = quality_of(model, str(path))
+    # Both are missing only of models that were fitted in other ways.
     assert quality is not None
     assert quality.length is not None
     print(describe_quality(quality))

@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -141,20 +141,23 @@ def _expanded(name: str, value: Any) -> Any:
     return value
 
 
+class Listed(NamedTuple):
+    """A command: its function, as ``module:function``, and its line of help."""
+
+    place: str
+    summary: str
+
+
 class LazyGroup(TyperGroup):
-    """Commands by name; the module of a command is imported when it is used.
+    """Commands by name; the module of a command is imported when it is used."""
 
-    `listed` maps a name to ``module:function`` and the line of help in the list of
-    commands.
-    """
-
-    listed: ClassVar[Mapping[str, tuple[str, str]]]
+    listed: ClassVar[Mapping[str, Listed]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         placeholders = {
-            name: TyperCommand(name, short_help=summary)
-            for name, (_place, summary) in self.listed.items()
+            name: TyperCommand(name, short_help=command.summary)
+            for name, command in self.listed.items()
         }
         self.commands = {**placeholders, **self.commands}
 
@@ -167,10 +170,10 @@ class LazyGroup(TyperGroup):
 
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
-        place, summary = self.listed[name]
+        listed = self.listed[name]
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = _at_home(resolve_name(f"precbench.cli.{place}"))
-        single.command(name, cls=InGroups, short_help=summary)(function)
+        function = _at_home(resolve_name(f"precbench.cli.{listed.place}"))
+        single.command(name, cls=InGroups, short_help=listed.summary)(function)
         return typer.main.get_command(single)
 
 

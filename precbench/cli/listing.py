@@ -34,7 +34,7 @@ def _about_solver(name: str) -> str:
 
     # A variant is a functools.partial, without a docstring of its own.
     text = first_line(type(SOLVERS[name]()))
-    presets = getattr(SOLVERS[name], "keywords", {})
+    presets = getattr(SOLVERS[name], "keywords", {})  # those of a variant
     if presets:
         values = [f"{parameter}: {value}" for parameter, value in presets.items()]
         text += f" ({', '.join(values)})"
@@ -102,6 +102,7 @@ def _claims() -> list[dict[str, Any]]:
         text = f"{verdict}: {claim.where}: {claim.printed}"
         if claim.says:
             text = f"{text} ({claim.says})"
+        # Place and paper are properties, which a dump leaves out.
         members.append(
             {
                 "name": claim.id,
@@ -109,7 +110,6 @@ def _claims() -> list[dict[str, Any]]:
                 "verdict": verdict,
                 "place": claim.place,
                 **claim.model_dump(mode="json", exclude_none=True),
-                # a property, like place: the dump contains neither
                 "paper": claim.paper,
             }
         )
@@ -186,28 +186,36 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = _LISTS[what]()
-    members = all_members
-    chosen = {"paper": paper, "table": table, "verdict": verdict}
-    for option, value in chosen.items():
-        if value is None:
-            continue
-        field = "place" if option == "table" else option
-        known = sorted(
-            {str(member[field]) for member in all_members if field in member}
-        )
-        if not known:
-            raise InputError(
-                f"the option --{option} selects claims, not {what}; leave it out"
-            )
-        if option == "verdict":
-            from precbench.claims.verdicts import Verdict
-
-            known = list(map(str, Verdict))  # also those that no claim has now
-        refuse_unknown(option, value, known)
-        members = [member for member in members if member[field] == value]
+    wanted: dict[str, str] = {}  # values by field
+    if paper is not None:
+        wanted["paper"] = paper
+    if table is not None:
+        wanted["place"] = table
+    if verdict is not None:
+        wanted["verdict"] = verdict
+    for field, value in wanted.items():
+        _refuse_unknown_value(field, value, all_members, what)
+    members = [member for member in all_members if wanted.items() <= member.items()]
     if as_json:
         print(json.dumps(members, indent=1))
         return
     width = max((len(member["name"]) for member in members), default=0)
     for member in members:
         print(f"{member['name']:{width}}  {member['about']}")
+
+
+def _refuse_unknown_value(
+    field: str, value: str, members: list[dict[str, Any]], what: str
+) -> None:
+    """Raise if no member of the list `what` has, or can have, a value of a field."""
+    option = "table" if field == "place" else field
+    known = sorted({str(member[field]) for member in members if field in member})
+    if not known:
+        raise InputError(
+            f"the option --{option} selects claims, not {what}; leave it out"
+        )
+    if field == "verdict":
+        from precbench.claims.verdicts import Verdict
+
+        known = list(map(str, Verdict))  # also those that no claim has now
+    refuse_unknown(option, value, known)

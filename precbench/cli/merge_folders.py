@@ -96,13 +96,14 @@ def merge_results(
             summaries.append(summary)
             trained_by = _config_of(summary["experiment"], configs)
             if trained_by and isinstance(trained_by.experiment, Experiment):
-                if _write_results(
+                has_results = _write_results(
                     trained_by.experiment,
-                    trained_by.name,
-                    trained_by.smoke,
                     target,
-                    mirror,
-                ):
+                    name=trained_by.name,
+                    smoke=trained_by.smoke,
+                    mirror=mirror,
+                )
+                if has_results:
                     write_report(target.folder, "none" if no_plots else "changed")
                 console.print(f"tables and records: {target.folder}")
             else:
@@ -117,21 +118,26 @@ def merge_results(
 
 def _merges(folders: Sequence[Path], out: Path, keep: Path | None) -> list[_Merge]:
     """Return what to merge, by experiment."""
-    kept_folder = keep and keep.resolve()
-    if keep and kept_folder not in {folder.resolve() for folder in (*folders, out)}:
-        raise InputError(
-            f"the folder {keep} (--keep) is not merged; give one of FOLDERS, or --out"
-        )
+    kept_folder = None
+    if keep is not None:
+        kept_folder = keep.resolve()
+        merged_folders = {folder.resolve() for folder in (*folders, out)}
+        if kept_folder not in merged_folders:
+            raise InputError(
+                f"the folder {keep} (--keep) is not merged; give one of FOLDERS, or"
+                " --out"
+            )
     merges: dict[str, _Merge] = {}  # by the name of the experiment
     for folder in folders:
         for store in find_stores(folder):
             name = store.folder.resolve().name
             if name not in merges:
                 target = Store(out / name)
-                is_preferred = kept_folder == out.resolve()
-                merges[name] = _Merge(target, [], [target] if is_preferred else [])
+                merges[name] = _Merge(target, sources=[], preferred=[])
+                if kept_folder == out.resolve():
+                    merges[name].preferred.append(target)
             merges[name].sources.append(store)
-            if folder.resolve() == kept_folder:
+            if kept_folder == folder.resolve():
                 merges[name].preferred.append(store)
     return list(merges.values())
 
@@ -150,11 +156,13 @@ def _compared(merges: Sequence[_Merge]) -> list[dict[str, Store]]:
         chosen.append(stores)
         conflicts += different
     if conflicts:
-        more = "; ..." if len(conflicts) > _MOST_LISTED else ""
+        listed = one_line("; ".join(conflicts[:_MOST_LISTED]))
+        if len(conflicts) > _MOST_LISTED:
+            listed += "; ..."
         raise PrecbenchError(
             f"{count(len(conflicts), 'trial')} with different numbers in two"
-            f" folders ({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}):"
-            " nothing was written; choose the folder to keep with --keep"
+            f" folders ({listed}): nothing was written; choose the folder to keep with"
+            " --keep"
         )
     return chosen
 
@@ -215,7 +223,7 @@ def _config_of(name: str, configs: Mapping[str, _Config]) -> _Config | None:
 
 
 def _write_results(
-    config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
+    config: Experiment, store: Store, *, name: str, smoke: bool, mirror: str | None
 ) -> bool:
     """Compute and write the results of stored trials; return whether there are any."""
     from precbench.experiment.plan import make_plan  # here, as these imports take long

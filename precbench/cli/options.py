@@ -70,24 +70,26 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def takes(
-    kind: Callable[..., Any],
+    options_class: Callable[..., Any],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that gives a command the fields of a dataclass as options."""
+    """Return a decorator that gives a command the fields of a dataclass as options.
+
+    The command takes the fields one by one. The function that is decorated gets them as
+    one object, `options`, its last parameter.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # The command takes the options one by one; `function` gets them as one object,
-        # its last parameter.
-        *parameters, _options = signature(function).parameters.values()
+        *own_parameters, _options = signature(function).parameters.values()
+        own_names = [parameter.name for parameter in own_parameters]
 
         @wraps(function)
         def command(**values: Any) -> Any:
-            arguments = {
-                parameter.name: values.pop(parameter.name) for parameter in parameters
-            }
-            return function(**arguments, options=kind(**values))
+            arguments = {name: values.pop(name) for name in own_names}
+            return function(**arguments, options=options_class(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        all_parameters = [*parameters, *signature(kind).parameters.values()]
+        fields = signature(options_class).parameters.values()
+        all_parameters = [*own_parameters, *fields]
         command.__signature__ = Signature(all_parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in all_parameters}
         return command

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -89,7 +89,8 @@ class FileLayout:
         for field in fields(FileLayout):
             value = getattr(self, field.name)
             if value:
-                values["format" if field.name == "form" else field.name] = value
+                name = "format" if field.name == "form" else field.name
+                values[name] = value
         return values
 
 
@@ -248,7 +249,7 @@ class OwnRows(FileLayout):
 
         if self.gain is None and self.gain_column is None and self.cost is None:
             return None
-        return Worth(self.gain, self.gain_column, self.cost or 0.0)
+        return Worth(gain=self.gain, column=self.gain_column, cost=self.cost or 0.0)
 
     def table(self) -> "OwnTable":
         """Return the table of the file, without encoding any column."""
@@ -272,9 +273,10 @@ class OwnRows(FileLayout):
         known, rows = own.split_labelled(self.label)
         if self.open_list.suffix == ".xlsx":
             from precbench.tables.list_file import require_sheet
+            from precbench.tables.own_table import several
 
-            ids = ",".join(self.id or ()).split(",")
-            require_sheet(rows.filter(ids), self.open_list)  # before any training
+            ids = rows.filter(several(self.id or ()))
+            require_sheet(ids, self.open_list)  # before any training
         return known, rows
 
     @property
@@ -285,7 +287,7 @@ class OwnRows(FileLayout):
             options[name] = getattr(self, name)
         if self.positive and len(self.positive) == 1:
             options["positive"] = self.positive[0]
-        if self.categorical == ["one-hot"] or self.categorical == ["error"]:
+        if self.categorical in (["one-hot"], ["error"]):
             options["categorical"] = self.categorical[0]  # a treatment, not a column
         # "error" is the default of the readers for missing values and for text.
         return {
@@ -367,8 +369,17 @@ def _option_name(field: str, hint: Any) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-# Package and extra that write a list of a suffix
-_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
+class _Writer(NamedTuple):
+    """The package that writes a list, and the extra of precbench that installs it."""
+
+    package: str
+    extra: str
+
+
+_WRITERS = {
+    ".parquet": _Writer("pyarrow", "parquet"),
+    ".xlsx": _Writer("openpyxl", "excel"),
+}
 
 
 def check_target(
@@ -383,11 +394,12 @@ def check_target(
         raise InputError(
             f"{option} {path}: the name must end with {' or '.join(suffixes)}"
         )
-    if suffixes and path.suffix in _NEEDS:
-        package, extra = _NEEDS[path.suffix]
-        if find_spec(package) is None:
+    if suffixes and path.suffix in _WRITERS:
+        writer = _WRITERS[path.suffix]
+        if find_spec(writer.package) is None:
             raise InputError(
-                f"{option} {path} needs {package}; install precbench[{extra}]"
+                f"{option} {path} needs {writer.package}; install"
+                f" precbench[{writer.extra}]"
             )
     folder = path.parent
     if not folder.is_dir():
@@ -418,12 +430,15 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     features = _encoded(model.encoding, rows, options.file)
     ids = _ids_as_in_file(options).reindex(rows.index)
     ranking, n_rows = model.rank_blocks([(features, ids)], n_jobs=-1)
-    # Numbers in the file, from 1, in place of numbers among the rows without a label.
-    ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1
+    # The model has numbered the rows without a label; the list has the numbers that
+    # these rows have in the file. Both count from 1, an index from 0.
+    index_in_file = rows.index.to_numpy()[ranking["row"] - 1]
+    ranking["row"] = index_in_file + 1
     scores = ranking["score"].to_numpy()
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
-    length = _rows_at_top(options.lengths[0], ranking["probability"])
+    main_k = options.lengths[0]
+    length = _rows_at_top(main_k, ranking["probability"])
     hits = model.calibration.expected(scores[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "

@@ -160,10 +160,11 @@ def _chosen(targets: Sequence[str]) -> dict[str, _Chosen]:
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
     data = {name for claim in testable for name in claim.data}
+    known = data | papers | configs
     chosen: dict[str, _Chosen] = {}
     for target in targets:
-        if target not in data | papers | configs:
-            near = did_you_mean(target, data | papers | configs)
+        if target not in known:
+            near = did_you_mean(target, known)
             raise InputError(
                 f"{target!r} is not a data set, paper or config with claims{near};"
                 " precbench list claims shows all claims"
@@ -172,47 +173,29 @@ def _chosen(targets: Sequence[str]) -> dict[str, _Chosen]:
             if claim.is_about(target) or target in (claim.paper, claim.config):
                 of_config = chosen.setdefault(claim.config, _Chosen())
                 of_config.claims[claim.id] = claim
-                # A data set that is itself the target is used alone.
-                of_config.datasets.update([target] if target in data else claim.data)
+                if target in data:
+                    of_config.datasets.add(target)  # and no others of the claim
+                else:
+                    of_config.datasets.update(claim.data)
     return chosen
 
 
 def _planned(
     name: str, chosen: _Chosen, options: RunOptions, missing: dict[str, str]
 ) -> _Run | None:
-    """Return the run of a config, None without data; add absent data to `missing`."""
+    """Return the run of a config, None without data.
+
+    Data sets that cannot be obtained are added to `missing`, with the reason.
+    """
     config = load_config(name)
     claims = list(chosen.claims.values())
     if isinstance(config, Study):
         return _Run(name, config, claims, options, seconds=None, n_trials=1)
-    wanted = {entry.name for entry in config.datasets} & chosen.datasets
-    loaded: dict[str, Dataset] = {}
-    for dataset in sorted(wanted - missing.keys()):
-        try:
-            plan = make_plan(
-                config, only=[dataset], mirror=options.mirror, stand_ins=False
-            )
-            loaded |= plan.datasets
-        except DataUnavailableError as error:
-            missing[dataset] = str(error)
+    loaded = _loaded(config, chosen.datasets, options.mirror, missing)
     if not loaded:
         return None
     available = [entry.name for entry in config.datasets if entry.name in loaded]
-    labels = sorted({label for claim in claims for label in claim.labels})
-    splits = None
-    if not labels:
-        # The claims compare no solvers, but count rows: one trial of any solver does.
-        labels = [next(iter(config.solvers))]
-        splits = "0"
-    timing = any(claim.is_timed for claim in claims)
-    selected = replace(
-        options,
-        solvers=labels,
-        datasets=available,
-        splits=splits,
-        timing=timing,
-        jobs=1 if timing else options.jobs,
-    )
+    selected = _selected(config, claims, replace(options, datasets=available))
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     dry = replace(selected, dry_run=True, quiet=True)
     outlook = run_one(config, dry, name, datasets=loaded)
@@ -228,4 +211,40 @@ def _planned(
         selected,
         seconds=outlook["expected_seconds"],
         n_trials=outlook["trials"] - outlook["cached"],
+    )
+
+
+def _loaded(
+    config: Experiment, wanted: set[str], mirror: str | None, missing: dict[str, str]
+) -> dict[str, Dataset]:
+    """Return the wanted data sets of a config; add absent ones to `missing`."""
+    names = {entry.name for entry in config.datasets} & wanted
+    loaded: dict[str, Dataset] = {}
+    for name in sorted(names - missing.keys()):
+        try:
+            plan = make_plan(config, only=[name], mirror=mirror, stand_ins=False)
+        except DataUnavailableError as error:
+            missing[name] = str(error)
+        else:
+            loaded |= plan.datasets
+    return loaded
+
+
+def _selected(
+    config: Experiment, claims: Sequence[Claim], options: RunOptions
+) -> RunOptions:
+    """Return the options of a run of the trials that decide the claims."""
+    labels = sorted({label for claim in claims for label in claim.labels})
+    splits = None
+    if not labels:
+        # The claims compare no solvers, but count rows: one trial of any solver does.
+        labels = [next(iter(config.solvers))]
+        splits = "0"
+    timing = any(claim.is_timed for claim in claims)
+    return replace(
+        options,
+        solvers=labels,
+        splits=splits,
+        timing=timing,
+        jobs=1 if timing else options.jobs,
     )

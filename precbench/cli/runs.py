@@ -226,15 +226,16 @@ class RunOptions:
 
 def _refuse_selection(study: Study, options: RunOptions) -> None:
     """Refuse options that select trials, of which a study has none."""
-    selections = (
-        options.solvers,
-        options.datasets,
-        options.skip,
-        options.shard,
-        # --rerun changed-code is allowed, without effect: every run computes a study.
-        options.rerun_statuses - {_CHANGED_CODE},
-    )
-    if any(selections) or options.splits is not None:
+    # --rerun changed-code is allowed, without effect: every run computes a study.
+    statuses = options.rerun_statuses - {_CHANGED_CODE}
+    if (
+        options.solvers
+        or options.skip
+        or options.datasets
+        or options.splits is not None
+        or options.shard
+        or statuses
+    ):
         raise InputError(
             f"{study.name} is a study; leave out --solver, --skip, --dataset, --splits,"
             " --rerun and --shard, which select trials of an experiment"
@@ -289,24 +290,29 @@ def split_numbers(text: str | None) -> list[int] | None:
     """Return the numbers in a text such as ``0,2,5-8``; None means all splits."""
     if text is None:
         return None
-    ranges: list[range] = []
     try:
-        for part in text.split(","):
-            first, _dash, last = part.partition("-")
-            if not last:  # a number that stands alone
-                last = first
-            ranges.append(range(int(first), int(last) + 1))
-        if not all(ranges):  # 4-2 makes an empty range
-            raise ValueError
+        ranges = [_range(part) for part in text.split(",")]
     except ValueError:
         raise InputError(
             f"--splits {text!r}: expected numbers such as 0,2 or 0-4"
         ) from None
-    if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
+    # Before the numbers are listed, of which there may be very many.
+    if max(numbers[-1] for numbers in ranges) >= MOST_SPLITS:
         raise InputError(
             f"--splits {text!r}: expected split numbers below {MOST_SPLITS:,}"
         )
     return sorted({*itertools.chain(*ranges)})
+
+
+def _range(text: str) -> range:
+    """Return the numbers of ``4`` or ``5-8``; raise `ValueError` if there are none."""
+    first, _dash, last = text.partition("-")
+    if not last:  # a number that stands alone
+        last = first
+    numbers = range(int(first), int(last) + 1)
+    if not numbers:  # as in 4-2
+        raise ValueError
+    return numbers
 
 
 Summary = dict[str, Any]  # of a run, as --json prints it
@@ -319,13 +325,13 @@ def has_failed(summary: Summary) -> bool:
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
     """Run configs, once all are checked for mistakes; return their summaries."""
-    loaded = [(load_config(name), name) for name in configs]
+    names = list(configs)
+    loaded = [load_config(name) for name in names]
     if options.cluster is None and not options.dry_run:
-        first_config, _ = loaded[0]
-        _start_workers(first_config, options)
+        _start_workers(loaded[0], options)
     from precbench.runner.session import connected, selected
 
-    for config, _ in loaded:
+    for config in loaded:
         of_session = options.of_session(config)
         if isinstance(config, Experiment):
             selected(config, of_session)  # for its errors
@@ -336,7 +342,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
                 f"dashboard: {cluster.client.dashboard_link}"
             )
         return [
-            run_one(config, options, name, cluster=cluster) for config, name in loaded
+            run_one(config, options, name, cluster=cluster)
+            for config, name in zip(loaded, names, strict=True)
         ]
 
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +28,7 @@ def score(
         typer.Argument(
             help=(
                 "File of rows to rank, with the same features as the fitted file; -"
-                " means CSV "
-                "from standard input."
+                " means CSV from standard input."
             )
         ),
     ],
@@ -45,8 +44,7 @@ def score(
         typer.Option(
             help=(
                 "Columns to list beside the scores, such as name,phone, or the word all"
-                " for every "
-                "column (tables only)."
+                " for every column (tables only)."
             )
         ),
     ] = None,
@@ -84,8 +82,7 @@ def score(
             "--last",
             help=(
                 "Earlier list, .csv or .parquet, to count how many of its rows are"
-                " listed again "
-                "(compared by --id, else by row number)."
+                " listed again (compared by --id, else by row number)."
             ),
         ),
     ] = None,
@@ -95,8 +92,7 @@ def score(
             min=1,
             help=(
                 "For each listed row, name this number of columns that raise the score"
-                " most, and "
-                "the column that lowers the score most; needs --top."
+                " most, and the column that lowers the score most; needs --top."
             ),
         ),
     ] = None,
@@ -141,9 +137,16 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    _refuse_contradictions(
-        model, file, out, drift, earlier, explain, top, strict, as_json
-    )
+    if explain is not None and top is None:
+        raise InputError(
+            "the option --explain needs --top; give the number of rows to list"
+        )
+    if strict and drift is None:
+        raise InputError("the option --strict needs --drift; give a JSON file to write")
+    if as_json and out is not None:
+        raise InputError("give either --json or --out, which exclude each other")
+    inputs = {"the model": model, "the file of the rows": file}
+    _check_targets(inputs, out=out, drift=drift, earlier=earlier)
     # here, as the import takes long
     from precbench.model.scored_list import score as score_rows
 
@@ -178,28 +181,18 @@ def score(
     return NOT_HELD if strict and result.has_drifted else 0
 
 
-def _refuse_contradictions(
-    model: Path,
-    file: Path,
+def _check_targets(
+    inputs: Mapping[str, Path],
+    *,
     out: Path | None,
     drift: Path | None,
     earlier: Path | None,
-    explain: int | None,
-    top: int | None,
-    strict: bool,
-    as_json: bool,
 ) -> None:
-    """Refuse options that exclude each other, and a file to write that is also read."""
-    if explain is not None and top is None:
-        raise InputError(
-            "the option --explain needs --top; give the number of rows to list"
-        )
-    if strict and drift is None:
-        raise InputError("the option --strict needs --drift; give a JSON file to write")
-    inputs = {"the model": model, "the file of the rows": file}
+    """Refuse a file to write that cannot be written, or that the command reads.
+
+    The list `out` may replace the `earlier` list, once that has been read.
+    """
     if out is not None:
-        if as_json:
-            raise InputError("give either --json or --out, which exclude each other")
         check_target("--out", out, inputs, LIST_SUFFIXES)
     if drift is not None:
         others = dict(inputs)

@@ -62,36 +62,6 @@ def progress(
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
-    n_done = 0
-    n_failed = 0
-    started = time.monotonic()
-    last_line = started  # when a line was printed last
-
-    def finished(title: str, record: Record) -> None:
-        """Advance the bar by a trial; print a line if due."""
-        nonlocal n_done, n_failed, last_line
-        now = time.monotonic()
-        n_done += 1
-        n_failed += record.status not in ("ok", "skipped")
-        failed = f"{n_failed} failed" if n_failed else ""
-        bars.update(task, completed=n_done, description=failed or "all trials")
-        is_ok = record.status == "ok"
-        outcome = f"{record.seconds or 0:.3g} s" if is_ok else one_line(record.reason)
-        line = f"{title}: {record.status}: {outcome}"
-        if not has_bar:
-            parts = [f"{n_done}/{n_trials}"]
-            if failed:
-                parts.append(failed)
-            seconds_left = (now - started) / n_done * (n_trials - n_done)
-            if seconds_left > 1:
-                parts.append(f"about {duration(seconds_left)} left")
-            line = f"[{', '.join(parts)}] {line}"
-        is_new_tenth = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials
-        is_due = is_new_tenth or now > last_line + 60
-        if not is_ok or verbose or (is_due and not has_bar and not quiet):
-            console.print(line)
-            last_line = now
-
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -100,5 +70,82 @@ def progress(
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=console, disable=not has_bar) as bars:
-        task = bars.add_task("all trials", total=n_trials)
-        yield finished
+        counter = _TrialCounter(
+            n_trials, console, bars, has_bar=has_bar, quiet=quiet, verbose=verbose
+        )
+        yield counter.finished
+
+
+class _TrialCounter:
+    """Counts finished trials, on a bar or in lines."""
+
+    def __init__(
+        self,
+        n_trials: int,
+        console: Console,
+        bars: Bars,
+        *,
+        has_bar: bool,
+        quiet: bool,
+        verbose: bool,
+    ):
+        self.n_trials = n_trials
+        self.console = console
+        self.bars = bars
+        self.task = bars.add_task("all trials", total=n_trials)
+        self.has_bar = has_bar
+        self.quiet = quiet
+        self.verbose = verbose
+        self.n_done = 0
+        self.n_failed = 0
+        self.started = time.monotonic()
+        self.last_line = self.started  # when a line was printed last
+
+    def finished(self, title: str, record: Record) -> None:
+        """Count a trial; advance the bar, and print a line if due."""
+        now = time.monotonic()
+        self.n_done += 1
+        if record.status not in ("ok", "skipped"):
+            self.n_failed += 1
+        self.bars.update(
+            self.task,
+            completed=self.n_done,
+            description=self._failed() or "all trials",
+        )
+        if record.status != "ok" or self.verbose or self._is_line_due(now):
+            line = _outcome(title, record)
+            if not self.has_bar:
+                line = f"[{self._pace(now)}] {line}"
+            self.console.print(line)
+            self.last_line = now
+
+    def _failed(self) -> str:
+        return f"{self.n_failed} failed" if self.n_failed else ""
+
+    def _is_line_due(self, now: float) -> bool:
+        """Return whether a tenth of the trials is full, or a minute without a line."""
+        if self.has_bar or self.quiet:
+            return False
+        tenths = 10 * self.n_done // self.n_trials
+        tenths_before = 10 * (self.n_done - 1) // self.n_trials
+        return tenths > tenths_before or now > self.last_line + 60
+
+    def _pace(self, now: float) -> str:
+        """Return how many trials are done and failed, and the remaining time."""
+        parts = [f"{self.n_done}/{self.n_trials}"]
+        if self.n_failed:
+            parts.append(self._failed())
+        seconds_of_trial = (now - self.started) / self.n_done
+        seconds_left = seconds_of_trial * (self.n_trials - self.n_done)
+        if seconds_left > 1:
+            parts.append(f"about {duration(seconds_left)} left")
+        return ", ".join(parts)
+
+
+def _outcome(title: str, record: Record) -> str:
+    """Return how a trial ended: its seconds, or the reason why it is not ok."""
+    if record.status == "ok":
+        outcome = f"{record.seconds or 0:.3g} s"
+    else:
+        outcome = one_line(record.reason)
+    return f"{title}: {record.status}: {outcome}"

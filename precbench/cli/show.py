@@ -131,21 +131,24 @@ def _show_model(path: str, as_json: bool) -> None:
 
 def _print_section(title: str, lines: Sequence[str]) -> None:
     """Print the lines that are not empty, the first one after the title."""
-    indent = "  "
-    text = f"{title}: "
-    for line in lines:
-        if line:
-            text += line
-            print(
-                fill(
-                    one_line(text),
-                    _WIDTH,
-                    initial_indent=indent,
-                    subsequent_indent="      ",
-                )
-            )
-            indent = "    "
-            text = ""
+    filled = [line for line in lines if line]
+    if not filled:
+        return
+    first, *others = filled
+    _print_wrapped(f"{title}: {first}", indent="  ")
+    for line in others:
+        _print_wrapped(line, indent="    ")
+
+
+def _print_wrapped(text: str, indent: str) -> None:
+    print(
+        fill(
+            one_line(text),
+            _WIDTH,
+            initial_indent=indent,
+            subsequent_indent="      ",
+        )
+    )
 
 
 def _kind(model: "Model") -> str:

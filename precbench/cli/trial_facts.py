@@ -68,23 +68,38 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 
     A place is DATASET/SOLVER/SPLIT.
     """
-    place = _PLACE.fullmatch(what)
-    is_key = _KEY.fullmatch(what) is not None
     for folder in find_result_folders(results, "trials"):
         store = Store(folder)
-        keys = store.keys()
-        for key in keys:
-            if place is None and not (is_key and key.startswith(what)):
-                continue
+        if "/" in what:
+            records = _records_at(what, store)
+        else:
+            records = _records_of_key(what, store)
+        for record in records:
+            yield store, record
+
+
+def _records_at(place: str, store: Store) -> Iterator[Record]:
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        return
+    for record in store.records():
+        if (
+            record.dataset == match["dataset"]
+            and record.label == match["label"]
+            and str(record.split) == match["split"]
+        ):
+            yield record
+
+
+def _records_of_key(beginning: str, store: Store) -> Iterator[Record]:
+    if not _KEY.fullmatch(beginning):
+        return
+    all_keys = store.keys()
+    for key in all_keys:
+        if key.startswith(beginning):
             record = store.read(key)
-            if record is None:
-                continue
-            if place is None or (
-                record.dataset == place["dataset"]
-                and record.label == place["label"]
-                and str(record.split) == place["split"]
-            ):
-                yield store, record
+            if record is not None:  # it may be removed meanwhile
+                yield record
 
 
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
@@ -109,12 +124,14 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 def _changed(trial: Record) -> list[str]:
     """Return the parts whose algorithm version has changed since the trial."""
     recorded = trial.description.get("algorithm_version", {})
-    if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
+    if not recorded:
+        return []
+    if trial.solver not in SOLVERS:  # such as one of a package that is not installed
         return []
     is_tuned = trial.description.get("tuning") is not None
     current = algorithm_version(trial.solver, is_tuned)
-    parts = {**recorded, **current}
-    return [part for part in parts if recorded.get(part) != current.get(part)]
+    all_parts = recorded | current
+    return [part for part in all_parts if recorded.get(part) != current.get(part)]
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:

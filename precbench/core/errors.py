@@ -32,14 +32,17 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the nearest valid name, "" without one."""
     import difflib
 
-    lower = str(name).lower()
-    spellings = {other.lower(): other for other in valid}
-    one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
+    given = str(name).lower()
+    spellings = {valid_name.lower(): valid_name for valid_name in valid}
+    one_off = [lower for lower in spellings if _is_one_letter_off(given, lower)]
     if one_off:  # near, however short
-        near = difflib.get_close_matches(lower, one_off, n=1, cutoff=0)
+        near = difflib.get_close_matches(given, one_off, n=1, cutoff=0)
     else:
-        near = difflib.get_close_matches(lower, spellings, n=1, cutoff=0.6)
-    return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
+        near = difflib.get_close_matches(given, spellings, n=1, cutoff=0.6)
+    if not near:
+        return ""
+    [nearest] = near
+    return f" (did you mean {spellings[nearest]!r}?)"
 
 
 def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> str:
@@ -47,10 +50,12 @@ def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> st
 
     `listed` is the word after ``precbench list`` that shows all names, as "solvers".
     """
-    near = did_you_mean(name, valid)
-    if not near:
+    hint = did_you_mean(name, valid)
+    if not hint:
         return f"; choose from {', '.join(valid)}"
-    return f"{near}; precbench list {listed} shows all" if listed else near
+    if listed:
+        return f"{hint}; precbench list {listed} shows all"
+    return hint
 
 
 def _is_one_letter_off(given: str, valid: str) -> bool:
@@ -64,5 +69,5 @@ def _is_one_letter_off(given: str, valid: str) -> bool:
         return True
     if rest[1:] == valid_rest[1:]:  # a wrong letter, or no difference
         return True
-    is_swapped = rest[1::-1] == valid_rest[:2]
-    return is_swapped and rest[2:] == valid_rest[2:]
+    swapped = rest[1:2] + rest[:1] + rest[2:]  # the first two letters
+    return swapped == valid_rest

@@ -8,9 +8,14 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def shipped(folder: str) -> Path:
-    """Return a folder of shipped files: inside a wheel, or beside the sources."""
+    """Return a folder of shipped files: inside a wheel, or beside the sources.
+
+    A wheel has ``results/reference`` as ``precbench/reference``.
+    """
     inside = _PACKAGE / Path(folder).name
-    return inside if inside.is_dir() else _PACKAGE.parent / folder
+    if inside.is_dir():
+        return inside
+    return _PACKAGE.parent / folder
 
 
 def config_names() -> list[str]:
@@ -19,7 +24,7 @@ def config_names() -> list[str]:
     names = []
     for path in folder.rglob("*.yaml"):
         name = path.relative_to(folder).with_suffix("").as_posix()
-        if not name.endswith(".published"):  # claims
+        if not name.endswith(".published"):  # the claims of a config
             names.append(name)
     return sorted(names)
 
@@ -46,7 +51,8 @@ def _user_cache_folder() -> Path | None:
 
     try:
         folder = user_cache_path("precbench")
-    except RuntimeError:  # of new versions of platformdirs
+    except RuntimeError:  # new versions of platformdirs raise
         return None
-    # old versions return "~/.cache/precbench"
-    return folder if folder.is_absolute() else None
+    if not folder.is_absolute():  # old versions return "~/.cache/precbench"
+        return None
+    return folder

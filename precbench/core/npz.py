@@ -21,7 +21,7 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
-            # may exceed 2 GiB
+            # zip64: an array may exceed 2 GiB
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     return content.getvalue()

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 _Result = TypeVar("_Result")
 
 _SAFE_PATH = "PYTHONSAFEPATH"
-# of a worker, which has one thread of BLAS
+# Of a worker, which has one thread of BLAS
 _ENVIRONMENT = {
     _SAFE_PATH: "1",
     "OMP_NUM_THREADS": "1",
@@ -30,19 +30,19 @@ _ENVIRONMENT = {
 _PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
 _LOOK_SECONDS = 1.0  # between looks at whether all workers live
 _END_SECONDS = 5.0  # within which joblib notices that all workers have been killed
-_FEEDING_SECONDS = 1
+_FEEDING_SECONDS = 1  # within which the thread that sends jobs notices it, too
 _executor: Any = None  # of the last `begin`; None without workers
 
 
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Keep processes started meanwhile from importing files of the current folder."""
-    before = os.environ.get(_SAFE_PATH, "")  # "" is the same as unset
+    setting = os.environ.get(_SAFE_PATH, "")  # "" is the same as unset
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
-        os.environ[_SAFE_PATH] = before
+        os.environ[_SAFE_PATH] = setting
 
 
 @contextmanager
@@ -50,14 +50,14 @@ def no_interrupt() -> Iterator[None]:
     """Block Ctrl-C in this thread, and in threads and processes started meanwhile."""
     from joblib.externals.loky.backend import resource_tracker
 
+    # The tracker of joblib 1.5 unblocks Ctrl-C when it starts, so it starts first.
     with safe_path():
-        # first, as its start by joblib 1.5 unblocks Ctrl-C
         resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    blocked_signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked_signals)
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
@@ -73,21 +73,23 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
         for name, value in os.environ.items()
         if name.startswith("PRECBENCH_")
     }
+    # Running workers are kept only if all of these are what they were.
+    surroundings = (os.getpid(), str(Path.cwd()), *sys.path)
     with safe_path(), no_interrupt(), warnings.catch_warnings():
-        # joblib warns when other workers than before are wanted
+        # joblib warns when it replaces the workers.
         warnings.simplefilter("ignore")
+        # Arrays are sent whole, or are memory maps already: with `max_nbytes=None`
+        # joblib makes no maps, and needs no folder for them.
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # `_prepare` uses the parent's id; if any argument changes, joblib starts
-            # new workers.
-            initargs=(os.getpid(), str(Path.cwd()), *sys.path),
+            initargs=surroundings,
             env=_ENVIRONMENT | settings,
-            max_nbytes=None,  # arrays are sent whole, or are memory maps already
-            # never used, see max_nbytes; joblib would create a folder
+            max_nbytes=None,
             temp_folder=os.devnull,
         )
-        for _ in range(n_workers):  # a call for each worker; the first call starts all
+        # The first call starts all workers.
+        for _ in range(n_workers):
             _executor.submit(_call, function, *arguments)
     return _executor
 
@@ -97,8 +99,11 @@ def _call(function: str, *arguments: Any) -> None:
     resolve_name(function)(*arguments)
 
 
-def _prepare(parent: int, *_unused: str) -> None:
-    """Make this worker end with its parent, and ignore Ctrl-C, which that handles."""
+def _prepare(parent: int, *_folders: str) -> None:
+    """Make this worker end with its parent, and ignore Ctrl-C, which that handles.
+
+    The folders only tell joblib which workers may be kept, see `begin`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
@@ -110,12 +115,16 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 
 def _all_live(executor: Any) -> bool:
-    """Return whether all workers live, and the thread of joblib that watches them."""
-    # The thread notices a closed pipe, but a child of a dead worker may hold the pipe
-    # open. The workers are copied to a list, since the thread removes dead workers
-    # meanwhile. The exit code of a live worker is None.
-    is_dead = any(process.exitcode for process in [*executor._processes.values()])
-    return not is_dead and executor._executor_manager_thread.is_alive()
+    """Return whether all workers live, and the thread of joblib that watches them.
+
+    The thread notices a closed pipe, but a child of a dead worker may hold the pipe
+    open.
+    """
+    # The thread removes dead workers meanwhile, so they are copied to a list.
+    workers = [*executor._processes.values()]
+    if any(worker.exitcode for worker in workers):  # None for one that lives
+        return False
+    return executor._executor_manager_thread.is_alive()
 
 
 def end() -> None:
@@ -123,28 +132,26 @@ def end() -> None:
     global _executor
     executor = _executor
     _executor = None
-    has_started = executor is not None and executor._executor_manager_thread is not None
-    if not has_started:
-        return
-    # The thread that feeds the workers may be in the middle of a job that nobody reads
-    # any more.
+    if executor is None or executor._executor_manager_thread is None:
+        return  # no worker has started
     queue = executor._call_queue
+    feeding_thread = queue._thread  # sends jobs to the workers
+    watching_thread = executor._executor_manager_thread  # watches the workers
+    # The feeding thread may be in the middle of a job that nobody reads any more.
     queue.cancel_join_thread()
-    feeding = queue._thread
-    for process in [*executor._processes.values()]:
-        if process.is_alive():
-            _kill_with_descendants(process.pid)
-    # The thread of joblib that watches the workers sees that they are dead, and ends.
-    # If it were told first (`shutdown`), it would fail with a traceback where a job has
-    # not been sent yet.
-    watching = executor._executor_manager_thread
-    watching.join(_END_SECONDS)
-    executor.shutdown(wait=not watching.is_alive(), kill_workers=True)
+    for worker in [*executor._processes.values()]:
+        if worker.is_alive():
+            _kill_with_descendants(worker.pid)
+    # The watching thread sees that the workers are dead, and ends. If it were told
+    # first (`shutdown`), it would fail with a traceback where a job has not been sent
+    # yet.
+    watching_thread.join(_END_SECONDS)
+    executor.shutdown(wait=not watching_thread.is_alive(), kill_workers=True)
     # The last thread with the queue removes its semaphores. If the process ended
     # meanwhile, the tracker of joblib would warn of one that it cannot remove.
     del executor, queue
-    if feeding is not None:
-        feeding.join(_FEEDING_SECONDS)
+    if feeding_thread is not None:
+        feeding_thread.join(_FEEDING_SECONDS)
 
 
 def _kill_with_descendants(pid: int) -> None:
@@ -152,10 +159,10 @@ def _kill_with_descendants(pid: int) -> None:
     import psutil  # here, since only the end needs it
 
     with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
-        for one in [*process.children(recursive=True), process]:
+        parent = psutil.Process(pid)
+        for process in [*parent.children(recursive=True), parent]:
             with suppress(psutil.NoSuchProcess):
-                one.kill()
+                process.kill()
 
 
 def run(
@@ -182,7 +189,7 @@ def run(
             )
             for future in done:
                 yield future.result()
-            if not (done or _all_live(executor)):
+            if not done and not _all_live(executor):
                 raise BrokenProcessPool(
                     "a worker process, or the thread that watches the workers, has"
                     " died; repeat the calls that have yielded no result"

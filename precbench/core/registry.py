@@ -82,17 +82,21 @@ class Registry(Mapping[str, _Member]):
 
     def package(self, name: str) -> str:
         """Return name and version of a member's package, "" for a built-in member."""
-        return "" if name in self._built_in else package_of(self._added[name])
+        if name in self._built_in:
+            return ""
+        return package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
         """Return a member, loaded on first use."""
-        if name not in self._loaded:
-            if name in self._built_in:
-                self._loaded[name] = self._load(name)
-            else:
-                # `KeyError` for an unknown name
-                self._loaded[name] = self._load_added(self._added[name])
-        return self._loaded[name]
+        if name in self._loaded:
+            return self._loaded[name]
+        if name in self._built_in:
+            member = self._load(name)
+        else:
+            entry = self._added[name]  # `KeyError` for an unknown name
+            member = self._load_added(entry)
+        self._loaded[name] = member
+        return member
 
     def _load_added(self, entry: EntryPoint) -> _Member:
         """Return the member of a package, or raise an `InputError` that names it."""

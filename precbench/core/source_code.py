@@ -26,10 +26,8 @@ def code_of(package: str, without: Collection[str] = ()) -> str:
     sources = folder.rglob("*.py")
     compiled = folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")
     for path in sorted([*sources, *compiled]):
-        *folders, file = path.relative_to(folder).parts
-        # inside the package: "data.splits"
-        name = ".".join([*folders, file.partition(".")[0]])
-        if any(f"{name}.".startswith(f"{part}.") for part in without):
+        name = _name_in(folder, path)
+        if any(_is_within(part, name) for part in without):
             continue
         if path.suffix == ".py":
             content = path.read_bytes()
@@ -38,3 +36,15 @@ def code_of(package: str, without: Collection[str] = ()) -> str:
             content = str(getattr(module, "SOURCE", "")).encode()
         digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]
+
+
+def _name_in(folder: Path, path: Path) -> str:
+    """Return the name of a module inside its package, such as "data.splits"."""
+    *folders, file = path.relative_to(folder).parts
+    module, _, _suffixes = file.partition(".")
+    return ".".join([*folders, module])
+
+
+def _is_within(part: str, name: str) -> bool:
+    """Return whether a module is a part of a package, or in that part."""
+    return name == part or name.startswith(f"{part}.")

@@ -39,17 +39,16 @@ def _validated(validate: Callable[[Any], _Fields], data: Any) -> _Fields:
     ]
     if missing:
         raise ValueError(f"fields are missing: {', '.join(missing)}")
-    first = problems[0]
+    first, *others = problems
     if first["type"] == "json_invalid":
         raise ValueError(f"not JSON: {first['ctx']['error']}")
-    # pydantic puts these words before our text
+    # pydantic puts these words before our text.
     message = first["msg"].removeprefix("Value error, ")
     place = _place(first["loc"])
     if place:
         message = f"{place}: {message}"
-    n_others = len(problems) - 1
-    if n_others:
-        message += f" (and {n_others:,} more)"
+    if others:
+        message += f" (and {len(others):,} more)"
     raise ValueError(message)
 
 

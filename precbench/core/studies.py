@@ -1,12 +1,10 @@
-"""Studies.
-
-Tables of computed numbers (figures, lemmas and theorems of papers), without training.
+"""Studies: tables of computed numbers (figures, lemmas, theorems), without training.
 
 A study is a function that returns a tidy table with one number per row, in the last
 column ``value``; the other columns say which number it is. Equal arguments give equal
 tables, except for times. A config gives the arguments, which are checked against the
 annotations of the function. Packages add studies through entry points of the group
-``precbench.core.studies``.
+``precbench.studies``.
 """
 
 import time
@@ -35,8 +33,8 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
-# Metrics by label, functions of labels and scores; written as in the config of an
-# experiment
+# Metrics by label, each a function of labels and scores; the labels are those of the
+# config of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 # text: importing matplotlib takes long
@@ -53,9 +51,8 @@ def table_of(
         def compute(*arguments: Any, **parameters: Any) -> "pd.DataFrame":
             import pandas as pd  # takes long: a study is shown without it
 
-            return pd.DataFrame(
-                [*function(*arguments, **parameters)], columns=[*columns]
-            )
+            rows = [*function(*arguments, **parameters)]
+            return pd.DataFrame(rows, columns=[*columns])
 
         return compute
 
@@ -140,7 +137,9 @@ class StudyKind:
     @property
     def function(self) -> "Callable[..., pd.DataFrame]":
         """The function that computes the table."""
-        return self.compute if callable(self.compute) else resolve_name(self.compute)
+        if isinstance(self.compute, str):
+            return resolve_name(self.compute)
+        return self.compute
 
 
 def _checked(kind: object) -> StudyKind:

@@ -23,8 +23,8 @@ def visible(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    in_quotes = ascii(match[0])
-    return in_quotes[1:-1]
+    quoted = ascii(match[0])
+    return quoted[1:-1]
 
 
 def one_line(text: str) -> str:
@@ -41,9 +41,12 @@ def duration(seconds: float) -> str:
     """Return a rounded time in words: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def count(n: int, what: str) -> str:
     """Return a number of things: ``1 worker``, ``2 workers``."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+    ending = "" if n == 1 else "s"
+    return f"{n:,} {what}{ending}"

@@ -32,7 +32,9 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
 
 def parts(X: Matrix) -> list[NDArray]:
     """Return the arrays that X consists of: X itself, or the three of a CSR matrix."""
-    return [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+    if isinstance(X, np.ndarray):
+        return [X]
+    return [X.data, X.indices, X.indptr]
 
 
 class Arrays(NamedTuple):
@@ -159,16 +161,16 @@ class Dataset:
         X = self.X[rows]
         if self.imputed is None:
             return X
-        is_missing = np.zeros(self.X.shape[0], dtype=bool)
         for column in self.imputed.columns:
+            is_gap = np.zeros(self.X.shape[0], dtype=bool)
+            is_gap[column.rows] = True
+            gaps = np.flatnonzero(is_gap[rows])  # places in `rows`, and in the copy
+            if len(gaps) == 0:
+                continue
             features = slice(column.start, column.stop)
-            is_missing[column.rows] = True
-            rows_of_copy = np.flatnonzero(is_missing[rows])
-            if len(rows_of_copy):
-                known_rows = train[~is_missing[train]]
-                known = np.asarray(self.X[known_rows, features])
-                X[rows_of_copy, features] = _filling(known, self.imputed.how)
-            is_missing[column.rows] = False  # all False again, for the next column
+            known_rows = train[~is_gap[train]]
+            known = np.asarray(self.X[known_rows, features])
+            X[gaps, features] = _filling(known, self.imputed.how)
         return X
 
     @property

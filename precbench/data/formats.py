@@ -57,20 +57,18 @@ def find_format(path: Path, name: str | None) -> str:
     if name:
         return name
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    unpacked = [suffix for suffix in suffixes if suffix not in _PACKED]
-    last = unpacked[-1] if unpacked else ""
-    return SUFFIXES.get(last, path.suffix)
+    of_content = [suffix for suffix in suffixes if suffix not in _PACKED]
+    if not of_content:
+        return path.suffix
+    return SUFFIXES.get(of_content[-1], path.suffix)
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
-    """Return the function that opens compressed text in `file`.
-
-    None if the text is plain.
-    """
+    """Return the function that opens compressed text in `file`, None for plain text."""
     head = file.peek(10)[:10]
-    for pattern, opens in _OPENERS.items():
+    for pattern, open_packed in _OPENERS.items():
         if re.match(pattern, head):
-            return opens
+            return open_packed
     return None
 
 
@@ -85,11 +83,11 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
                 file = stack.enter_context(Path(source).open("rb"))
             elif not hasattr(source, "peek"):  # `opener` needs `peek`
                 file = io.BufferedReader(cast("Any", source))
-                # or the buffer would close the caller's file
+                # Else the buffer would close the caller's file.
                 stack.callback(file.detach)
-            opens = opener(file)
-            if opens is not None:
-                file = stack.enter_context(opens(file))
+            open_packed = opener(file)
+            if open_packed is not None:
+                file = stack.enter_context(open_packed(file))
             yield file
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or error

@@ -1,7 +1,7 @@
 """Scale features and rows in place, with sums in float64 for either dtype."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,54 +52,48 @@ class Scaler:
         return self.kind != self._feature_scaling
 
     def fit(self, X: Matrix) -> Self:
-        """Learn shift and scale, a few thousand rows at a time; return the scaler."""
+        """Learn shift and scale, a few thousand rows at a time; return self."""
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
-        """Learn shift and scale from blocks, all dense or all sparse.
-
-        Return the scaler.
-        """
+        """Learn shift and scale from blocks, all dense or all sparse; return self."""
         if not self.learns:
             return self
-        from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-        standardises = self._feature_scaling == "standardise"
-        learner = StandardScaler() if standardises else MinMaxScaler()
+        learner: Any = None  # of scikit-learn
         for block in blocks:
-            if not isinstance(block, np.ndarray):
-                if standardises:
-                    raise InputError(
-                        "sparse data cannot be standardised: the shift would fill the"
-                        " zeros; use scaling 'unit', 'unit-norm' or 'none'"
-                    )
-                if not isinstance(learner, MaxAbsScaler):
-                    learner = MaxAbsScaler()  # without a shift: zeros stay zeros
-            # overflows are refused below
+            if learner is None:
+                learner = self._learner(is_dense=isinstance(block, np.ndarray))
+            # Overflows are refused below.
             with np.errstate(over="ignore", invalid="ignore"):
                 learner.partial_fit(block.astype(np.float64, copy=False))
-        # What may be infinite where values are too large; of an infinite variance
-        # scikit-learn makes the scale 1, so the variance stands for the scale.
-        if standardises:
-            self.shift, self.scale = learner.mean_, learner.scale_
-            may_be_infinite = learner.var_
-        elif isinstance(learner, MaxAbsScaler):
-            self.shift, self.scale = np.zeros_like(learner.scale_), learner.scale_
-            may_be_infinite = self.scale
-        else:
-            spread = learner.data_range_
-            self.shift = learner.data_min_
-            self.scale = np.where(spread > 0, spread, 1.0)  # 1 for a constant feature
-            may_be_infinite = self.scale
+        learnt = _learnt(learner)
+        self.shift = learnt.shift
+        self.scale = learnt.scale
         # A sum is finite only if both terms are.
-        too_large = ~np.isfinite(self.shift + may_be_infinite)
-        if too_large.any():
+        is_too_large = ~np.isfinite(learnt.shift + learnt.spread)
+        if is_too_large.any():
+            first = np.argmax(is_too_large) + 1
             raise InputError(
-                f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be"
-                " scaled, as its values are too large for double precision; divide the"
-                " feature by a constant, or leave out the feature"
+                f"feature {first} of {len(is_too_large)} cannot be scaled, as its"
+                " values are too large for double precision; divide the feature by a"
+                " constant, or leave out the feature"
             )
         return self
+
+    def _learner(self, is_dense: bool) -> Any:
+        """Return what learns the scaling of features from dense or sparse blocks."""
+        from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+        if self._feature_scaling == "standardise":
+            if not is_dense:
+                raise InputError(
+                    "sparse data cannot be standardised: the shift would fill the"
+                    " zeros; use scaling 'unit', 'unit-norm' or 'none'"
+                )
+            return StandardScaler()
+        if is_dense:
+            return MinMaxScaler()
+        return MaxAbsScaler()  # without a shift: zeros stay zeros
 
     def transform_in_place(self, X: Matrix) -> Matrix:
         """Overwrite X with its scaled rows, and return X."""
@@ -138,10 +132,7 @@ class Scaler:
                 X.data[entries] /= self.scale[X.indices[entries]]
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the fitted arrays by name, for a saved model.
-
-        Empty if nothing was learnt.
-        """
+        """Return the fitted arrays by name, none if nothing was learnt."""
         arrays = {"shift": self.shift, "scale": self.scale}
         return {name: array for name, array in arrays.items() if array is not None}
 
@@ -151,8 +142,32 @@ class Scaler:
     ) -> Self:
         """Rebuild a fitted scaler from the result of `to_arrays`."""
         scaler = cls(kind)
-        scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")
+        scaler.shift = arrays.get("shift")
+        scaler.scale = arrays.get("scale")
         return scaler
+
+
+class _Learnt(NamedTuple):
+    """What was learnt of each feature."""
+
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    spread: NDArray[np.float64]  # infinite where values are too large
+
+
+def _learnt(learner: Any) -> _Learnt:
+    """Return what a scaler of scikit-learn has learnt."""
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    if isinstance(learner, StandardScaler):
+        # Where the variance is infinite, scikit-learn makes the scale 1.
+        return _Learnt(learner.mean_, learner.scale_, spread=learner.var_)
+    if isinstance(learner, MaxAbsScaler):
+        no_shift = np.zeros_like(learner.scale_)
+        return _Learnt(no_shift, learner.scale_, spread=learner.scale_)
+    data_range = learner.data_range_
+    scale = np.where(data_range > 0, data_range, 1.0)  # 1 for a constant feature
+    return _Learnt(learner.data_min_, scale, spread=scale)
 
 
 def _slices(n: int) -> Iterator[slice]:

@@ -56,6 +56,18 @@ class Span(NamedTuple):
     stop: int  # number of the row behind the last
 
 
+class _Counts(NamedTuple):
+    n_rows: int
+    n_pos: int  # positive rows
+
+
+class _BlocksInMap(NamedTuple):
+    """Blocks of a file that fill a buffer, where their rows are not copied."""
+
+    spans: list[Span]  # of each block
+    rows: NDArray[np.int32]  # numbers of the rows that belong to the part
+
+
 # A function that maps all rows of a file; spans of rows that are about to be visited
 # are prefetched
 Mapped = Callable[[Iterable[Span]], AbstractContextManager[NDArray[np.floating]]]
@@ -74,13 +86,22 @@ class Source(ABC):
     starts: NDArray[np.int64]  # the first row of each block, then the number of rows
     positives: NDArray[np.uint8]  # one bit a row, set for positive rows
     block_bytes: int  # on disk
-    # neighbouring blocks that are read at a time in stored order
-    blocks_per_run: int = 8
+    blocks_per_run: int = 8  # neighbours read at a time in stored order
     dtype: Dtype = "float64"
 
     @abstractmethod
     def read(self, runs: Iterable[range]) -> Iterator[Run]:
         """Yield the rows of each run, which is given as a range of block numbers."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, those of all parts."""
+        return int(self.starts[-1])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.starts) - 1
 
     @property
     def mapped(self) -> Mapped | None:
@@ -143,22 +164,21 @@ class RowStream:
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and features."""
-        return self._counts[0], self.source.n_features
+        return self._counts.n_rows, self.source.n_features
 
     @property
     def n_pos(self) -> int:
         """Number of positive rows."""
-        return self._counts[1]
+        return self._counts.n_pos
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:
-        """The numbers of rows and of positive rows."""
+    def _counts(self) -> _Counts:
         n_rows = 0
         n_pos = 0
         for y in self._labels():
             n_rows += len(y)
             n_pos += int(np.count_nonzero(y > 0))
-        return n_rows, n_pos
+        return _Counts(n_rows, n_pos)
 
     def labels(self) -> NDArray[np.float64]:
         """Return the labels, -1 or +1, in stored order: 8 bytes a row."""
@@ -218,22 +238,22 @@ class RowStream:
             blocks = self._visit_blocks(self._runs_in_order())
         else:
             blocks = self._visit_buffers(rng)
-        # fewer rows than a batch, which the next block completes
-        rest: list[Piece] = []
+        rest: list[Piece] = []  # of a batch that the next blocks complete
         n_rest = 0
         for X, y, order in blocks:
             if n_rest:
                 n_missing = batch_size - n_rest
-                rest.append(_gathered(X, y, order[:n_missing]))
-                n_rest += min(n_missing, len(order))
+                completing = order[:n_missing]
+                rest.append(_gathered(X, y, completing))
+                n_rest += len(completing)
                 order = order[n_missing:]
                 if n_rest < batch_size:  # this block is used up
                     continue
                 yield _visit_all(*_stacked(rest))  # `_stacked` empties `rest`
-            n_ready = len(order) - len(order) % batch_size
+            n_rest = len(order) % batch_size
+            n_ready = len(order) - n_rest  # rows of whole batches
             if n_ready:
                 yield Visit(X, y, order[:n_ready])
-            n_rest = len(order) - n_ready
             if n_rest:
                 rest.append(_gathered(X, y, order[n_ready:]))
         if n_rest:  # the last batch, which is not full
@@ -262,8 +282,7 @@ class RowStream:
 
     def _runs_in_order(self) -> Iterator[range]:
         """Yield ranges of `blocks_per_run` neighbouring block numbers, in order."""
-        n_blocks = len(self.source.starts) - 1
-        bounds = block_starts(n_blocks, self.source.blocks_per_run)
+        bounds = block_starts(self.source.n_blocks, self.source.blocks_per_run)
         for start, stop in pairwise(bounds.tolist()):
             yield range(start, stop)
 
@@ -280,14 +299,14 @@ class RowStream:
             if self.scaler is None:
                 yield Visit(X, y, order)
             else:
-                X, y = _gathered(X, y, order)  # frees the rows that were read
+                X, y = _gathered(X, y, order)  # the same names: frees the rows read
                 yield _visit_all(self.scaler.transform_in_place(X), y)
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield full buffers of randomly drawn blocks, each in random order."""
-        blocks = rng.permutation(len(self.source.starts) - 1).tolist()
-        mapped = self.source.mapped if self._may_be_mapped() else None
+        blocks = rng.permutation(self.source.n_blocks).tolist()
         runs = (range(block, block + 1) for block in blocks)
+        mapped = self.source.mapped if self._may_be_mapped() else None
         if mapped is not None:
             buffers = self._visit_in_map(blocks, mapped)
         elif self.source.dense:
@@ -301,12 +320,12 @@ class RowStream:
         """Return whether rows in a map are as good as copies in a buffer."""
         if self.scaler is not None:  # whose result needs memory of its own
             return False
-        n_rows = int(self.source.starts[-1])
-        if n_rows > np.iinfo(np.int32).max:  # row numbers are int32
+        if self.source.n_rows > np.iinfo(np.int32).max:  # row numbers are int32
             return False
-        if n_rows > 2 * self.shape[0]:  # a map would hold mostly rows of other parts
+        n_rows_of_part, _ = self.shape
+        if n_rows_of_part < self.source.n_rows / 2:  # most rows would be of other parts
             return False
-        # There is one map a block.
+        # Each block of a buffer has a map of its own.
         return self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
 
     @property
@@ -317,51 +336,46 @@ class RowStream:
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
         """Yield full buffers as `visits` does, in a map.
 
-        Copies would take as long as the pass.
+        To copy their rows would take as long as the pass.
         """
         for spans, rows in self._blocks_that_fill_a_buffer(blocks):
             # New zeros take memory only in pages that are written to.
-            labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
+            labels = np.zeros(self.source.n_rows, dtype=np.int8)
             for start, stop in spans:
                 is_positive = _unpacked(self.source.positives, start, stop)
                 labels[start:stop] = np.where(is_positive, 1, -1)
             with mapped(spans) as X:
                 yield Visit(X, labels, rows)
 
-    def _blocks_that_fill_a_buffer(
-        self, blocks: list[int]
-    ) -> Iterator[tuple[list[Span], NDArray[np.int32]]]:
-        """Yield for each full buffer the spans of its blocks, and its row numbers."""
+    def _blocks_that_fill_a_buffer(self, blocks: list[int]) -> Iterator[_BlocksInMap]:
+        """Yield the blocks of each full buffer, and of the last one."""
         spans: list[Span] = []
-        row_numbers: list[NDArray[np.int32]] = []
+        rows: list[NDArray[np.int32]] = []
         n_rows = 0
         for block in blocks:
             start, stop = self.source.starts[block : block + 2].tolist()
             spans.append(Span(start, stop))
-            numbers = np.arange(start, stop, dtype=np.int32)
-            row_numbers.append(numbers[self._is_in_part(start, stop)])
-            n_rows += len(row_numbers[-1])
+            rows_of_block = np.arange(start, stop, dtype=np.int32)
+            rows_of_part = rows_of_block[self._is_in_part(start, stop)]
+            rows.append(rows_of_part)
+            n_rows += len(rows_of_part)
             if n_rows >= self._rows_per_buffer:
-                yield spans, np.concatenate(row_numbers)
+                yield _BlocksInMap(spans, np.concatenate(rows))
                 spans = []
-                row_numbers = []
+                rows = []
                 n_rows = 0
         if n_rows:
-            yield spans, np.concatenate(row_numbers)
+            yield _BlocksInMap(spans, np.concatenate(rows))
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield X and y of full buffers, views of one array, valid until the next one.
 
-        `runs` are ranges of block numbers. To reuse the array is fast; unfilled pages
-        take no memory.
+        `runs` are ranges of block numbers. To reuse the array is fast.
         """
-        n_rows = int(self.source.starts[-1])
         n_full = self._rows_per_buffer
-        longest_block = int(np.diff(self.source.starts).max())  # may run over
-        shape = (min(n_rows, n_full + longest_block), self.source.n_features)
-        # taken out, so that a second pass at the same time has its own
         spare = self._spare_buffers
-        buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
+        # The buffer is taken out, so that a second pass at the same time has its own.
+        buffer = spare.pop() if spare else self._new_buffer()
         labels = np.empty(len(buffer))
         n_filled = 0
         for first, X, y in self.source.read(runs):
@@ -380,13 +394,22 @@ class RowStream:
             yield Piece(buffer[:n_filled], labels[:n_filled])
         spare[:] = [buffer]  # for the next pass
 
+    def _new_buffer(self) -> NDArray[np.floating]:
+        """Return a buffer with room for a block that runs over its end.
+
+        Pages that are not filled take no memory.
+        """
+        longest_block = int(np.diff(self.source.starts).max())
+        n_rows = min(self.source.n_rows, self._rows_per_buffer + longest_block)
+        return np.empty((n_rows, self.source.n_features), self.source.dtype)
+
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield X and y of sparse rows, joined until they fill the buffer."""
         waiting: list[Piece] = []
         waiting_bytes = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
-            waiting_bytes += n_bytes(waiting[-1].X)
+            waiting_bytes += n_bytes(waiting[-1].X)  # no name: `_stacked` frees it
             if waiting_bytes >= self.buffer_bytes:
                 yield _stacked(waiting)  # `_stacked` empties `waiting`
                 waiting_bytes = 0
@@ -401,8 +424,8 @@ class RowStream:
 
     def _spans(self) -> Iterator[Span]:
         """Yield spans of all rows, whose bits fill whole bytes."""
-        n_rows = int(self.source.starts[-1])
-        for start, stop in pairwise(block_starts(n_rows, _ROWS_AT_ONCE).tolist()):
+        bounds = block_starts(self.source.n_rows, _ROWS_AT_ONCE)
+        for start, stop in pairwise(bounds.tolist()):
             yield Span(start, stop)
 
     def _is_in_part(self, start: int, stop: int) -> NDArray[np.bool_]:
@@ -532,6 +555,7 @@ def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool
 
 
 def n_bytes(X: Matrix) -> int:
+    """Return the size of X in memory."""
     return sum(array.nbytes for array in parts(X))
 
 

@@ -6,7 +6,7 @@ else is run.
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,9 @@ def split_rows(
     training set. ``none``: all rows are both training and test rows.
     """
     # The size of the test set: a fraction of the rows, or a number of rows
-    size = test_size if train_size is None else _test_size_for(train_size, dataset)
+    size: float | int = test_size
+    if train_size is not None:
+        size = _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
             train, test = _draw(dataset, kind, index, n_splits, size, stratified, seed)
@@ -66,15 +68,20 @@ def split_rows(
         case "none":
             train = test = np.arange(len(dataset.y))
     remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
-    for part, rows in (("training", train), ("test", test)):
-        n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
-        if n_pos in (0, len(rows)):
-            raise InputError(
-                f"split {index} of {dataset.name}: the {part} set has {n_pos} positives"
-                f" in {len(rows)} rows, but both classes are needed; use {remedy}"
-            )
+    split_name = f"split {index} of {dataset.name}"
+    _require_both_classes(dataset.y[train], f"{split_name}: the training set", remedy)
+    _require_both_classes(dataset.y[test], f"{split_name}: the test set", remedy)
     rng = generator(seed, dataset.split_key or dataset.name, index, "order")
     return RowSplit(rng.permutation(train), np.sort(test))
+
+
+def _require_both_classes(y: NDArray[np.float64], part: str, remedy: str) -> None:
+    n_pos = int(np.count_nonzero(y > 0))
+    if n_pos in (0, len(y)):
+        raise InputError(
+            f"{part} has {n_pos} positives in {len(y)} rows, but both classes are"
+            f" needed; use {remedy}"
+        )
 
 
 class Rule(NamedTuple):
@@ -167,55 +174,95 @@ def _draw(
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return training and test rows of a random split, or of fold `index`.
-
-    All folds belong to one partition.
-    """
-    from sklearn import model_selection as ms
-
-    y = dataset.y
-    groups = dataset.groups
-    is_random = kind == "random"
-    if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
+    """Return training and test rows of a random split, or of fold `index`."""
+    n_pos = dataset.n_pos
+    n_rows = len(dataset.y)
+    if stratified and min(n_pos, n_rows - n_pos) < 2:
         raise InputError(
-            f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows;"
+            f"{dataset.name} has {count(n_pos, 'positive')} in {n_rows:,} rows;"
             " a stratified split needs at least 2 rows of each class; do not stratify,"
             " or add rows"
         )
-    # Each random split is a draw of its own; all folds belong to one partition.
-    key = (index, "random") if is_random else ("kfold",)
-    random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
+    split_key = dataset.split_key or dataset.name
     try:
-        # Groups that stay whole are stratified by our own folds, all else by
-        # scikit-learn.
-        if groups is not None and stratified:
-            if is_random:
-                return _random_stratified_groups(y > 0, groups, test_size, random_state)
-            n_groups = len(np.unique(groups))
-            if not 2 <= n_splits <= n_groups:
-                raise ValueError(  # becomes InputError below, as those of scikit-learn
-                    f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)"
-                )
-            fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
-            return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold
-        # and so on.
-        prefix = "Group" if groups is not None else "Stratified" if stratified else ""
-        if is_random:
-            shuffle = getattr(ms, f"{prefix}ShuffleSplit")
-            splitter = shuffle(1, test_size=test_size, random_state=random_state)
-            index = 0  # of the only split of `splitter`
-        else:
-            folds = getattr(ms, f"{prefix}KFold")
-            splitter = folds(n_splits, shuffle=True, random_state=random_state)
-        return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
+        if kind == "random":  # each split is a draw of its own
+            random_state = legacy_generator(seed, split_key, index, "random")
+            return _draw_rows(dataset, test_size, stratified, random_state)
+        # All folds belong to one partition.
+        random_state = legacy_generator(seed, split_key, "kfold")
+        return _draw_folds(dataset, index, n_splits, stratified, random_state)
     except ValueError as error:
-        option = "test_size" if is_random else "n_splits"
-        other = "add rows of each class" if groups is None else "the column of groups"
+        option = "test_size" if kind == "random" else "n_splits"
+        if dataset.groups is None:
+            remedy = f"change {option}, or add rows of each class"
+        else:
+            remedy = f"change {option}, or the column of groups"
         raise InputError(
             f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')};"
-            f" change {option}, or {other}"
+            f" {remedy}"
         ) from error
+
+
+def _draw_rows(
+    dataset: Dataset,
+    test_size: float | int,
+    stratified: bool,
+    random_state: np.random.RandomState,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return training rows, and test rows drawn at random."""
+    groups = dataset.groups
+    if groups is not None and stratified:
+        return _random_stratified_groups(dataset.y > 0, groups, test_size, random_state)
+    splitters = _splitters(groups is not None, stratified)
+    splitter = splitters.shuffle(1, test_size=test_size, random_state=random_state)
+    [parts] = _splits_of(splitter, dataset)
+    return parts
+
+
+def _draw_folds(
+    dataset: Dataset,
+    index: int,
+    n_splits: int,
+    stratified: bool,
+    random_state: np.random.RandomState,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of all folds but one, and those of fold `index`."""
+    groups = dataset.groups
+    if groups is not None and stratified:
+        n_groups = len(np.unique(groups))
+        if not 2 <= n_splits <= n_groups:
+            raise ValueError(
+                f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)"
+            )
+        fold = stratified_group_folds(dataset.y > 0, groups, n_splits, random_state)
+        return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
+    splitters = _splitters(groups is not None, stratified)
+    splitter = splitters.folds(n_splits, shuffle=True, random_state=random_state)
+    return _splits_of(splitter, dataset)[index]
+
+
+class _Splitters(NamedTuple):
+    """Classes of scikit-learn that divide rows."""
+
+    shuffle: Any
+    folds: Any
+
+
+def _splitters(has_groups: bool, stratified: bool) -> _Splitters:
+    """Return the classes that divide whole groups, each class of rows, or any rows."""
+    from sklearn import model_selection as ms
+
+    if has_groups:
+        return _Splitters(ms.GroupShuffleSplit, ms.GroupKFold)
+    if stratified:
+        return _Splitters(ms.StratifiedShuffleSplit, ms.StratifiedKFold)
+    return _Splitters(ms.ShuffleSplit, ms.KFold)
+
+
+def _splits_of(splitter: Any, dataset: Dataset) -> list[Any]:
+    """Return training and test rows of all splits that a splitter makes."""
+    no_features = np.empty((len(dataset.y), 0))
+    return list(splitter.split(no_features, dataset.y, dataset.groups))
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -254,7 +301,7 @@ def _split_by_time(
         return train, test
     is_in_both = np.isin(dataset.groups[train], dataset.groups[test])
     n_in_both = int(np.count_nonzero(is_in_both))
-    # too few would be left to train on; half is a choice
+    # Else too few would be left to train on; half is a choice.
     if n_in_both > len(train) / 2:
         raise InputError(
             f"split {index} of {dataset.name}: {n_in_both:,} of"
@@ -280,8 +327,12 @@ def _split_at_window(
     planned_stop = len(time) - index * size
     start = _nearest_change(sorted_time, planned_stop - size)
     stop = _nearest_change(sorted_time, planned_stop)
-    if start in (0, stop):
-        fault = "no earlier row is left" if start == 0 else "the window is empty"
+    fault = ""
+    if start == 0:
+        fault = "no earlier row is left"
+    elif start == stop:
+        fault = "the window is empty"
+    if fault:
         raise ValueError(
             f"{fault}, as a window of {share:g} of the rows begins and ends where the"
             " time changes, and the times have"
@@ -293,15 +344,19 @@ def _split_at_window(
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
     """Return the place nearest to `place` where the time changes.
 
-    Of two that are as near, the earlier one.
+    Of two that are as near, the earlier one; the first row and the end count.
     """
-    if not 0 < place < len(sorted_time):
-        return max(0, place)  # the first row, or the end
-    # Where the times that equal the time at `place` begin and end
+    if place <= 0:
+        return 0
+    if place >= len(sorted_time):
+        return place
+    # Rows of the time at `place` go from `begin` to `end`.
     time = sorted_time[place]
     begin = int(np.searchsorted(sorted_time, time, side="left"))
     end = int(np.searchsorted(sorted_time, time, side="right"))
-    return begin if place - begin <= end - place else end
+    if place - begin <= end - place:
+        return begin
+    return end
 
 
 def _random_stratified_groups(
@@ -341,44 +396,66 @@ def stratified_group_folds(
     are at most about n^(2/3) such kinds of groups. Every group is in every fold with
     the same probability. A fold may be empty if a few groups hold most of the rows.
     """
-    _, group = np.unique(groups, return_inverse=True)
-    group_sizes = np.bincount(group)
-    group_positives = np.bincount(group, weights=is_positive).astype(np.int64)
-    # The kind of a group is its number of positives and its size, in one code.
-    base = group_sizes.max() + 1
-    code_of_group = group_positives * base + group_sizes
-    codes, kind, n_groups = np.unique(
-        code_of_group, return_inverse=True, return_counts=True
+    _, group_of_row = np.unique(groups, return_inverse=True)
+    kinds = _kinds_of_groups(group_of_row, is_positive)
+    dealt = _deal_kinds(kinds, n_folds, random_state)
+    # Which group of a kind goes to which fold, and the numbers of the folds, are
+    # random.
+    shuffled = random_state.permutation(len(kinds.of_group))
+    by_kind = shuffled[np.argsort(kinds.of_group[shuffled], kind="stable")]
+    fold_numbers = np.tile(random_state.permutation(n_folds), len(dealt))
+    fold_of_group = np.empty(len(kinds.of_group), dtype=np.intp)
+    fold_of_group[by_kind] = np.repeat(fold_numbers, dealt.ravel())
+    return fold_of_group[group_of_row]
+
+
+class _Kinds(NamedTuple):
+    """Kinds of groups: those of one kind have as many positives and as many rows."""
+
+    of_group: NDArray[np.intp]  # the number of the kind of each group
+    n_groups: NDArray[np.intp]  # of each kind
+    class_sizes: NDArray[np.int64]  # positives and negatives of a group of each kind
+
+
+def _kinds_of_groups(
+    group_of_row: NDArray[np.intp], is_positive: NDArray[np.bool_]
+) -> _Kinds:
+    size = np.bincount(group_of_row)
+    n_pos = np.bincount(group_of_row, weights=is_positive).astype(np.int64)
+    # Both numbers of a group in one code
+    base = size.max() + 1
+    codes, of_group, n_groups = np.unique(
+        n_pos * base + size, return_inverse=True, return_counts=True
     )
-    n_pos, size = np.divmod(codes, base)
-    class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group, for each kind
+    n_pos_of_kind, size_of_kind = np.divmod(codes, base)
+    class_sizes = np.column_stack([n_pos_of_kind, size_of_kind - n_pos_of_kind])
+    return _Kinds(of_group, n_groups, class_sizes)
+
+
+def _deal_kinds(
+    kinds: _Kinds, n_folds: int, random_state: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Return how many groups of each kind (row) go to each fold (column)."""
     # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A
     # group with s_c rows adds two sums to that cost, of 2 r_c s_c / t_c^2 and of s_c^2
     # / t_c^2. The second sum is the group's `weight`; the first, divided by twice the
     # weight, is the fold's `load`.
-    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
+    class_sizes = kinds.class_sizes
+    cost = class_sizes / class_sizes.T.dot(kinds.n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
     # Kinds of large weight first; within one power of two in random order, to vary the
     # folds.
     _, power_of_two = np.frexp(weight)
-    order = np.lexsort([random_state.permutation(len(codes)), -power_of_two])
+    n_kinds = len(class_sizes)
+    order = np.lexsort([random_state.permutation(n_kinds), -power_of_two])
 
+    dealt = np.empty((n_kinds, n_folds), dtype=np.int64)
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # of each class, so far
-    # number of groups of each kind in each fold
-    dealt = np.empty((len(codes), n_folds), dtype=np.int64)
     for i in order:
         load = (fold_rows * cost[i]).sum(axis=1) / weight[i]
-        dealt[i] = _deal_to_lowest(load, fold_rows.sum(axis=1), n_groups[i])
+        dealt[i] = _deal_to_lowest(load, fold_rows.sum(axis=1), kinds.n_groups[i])
         fold_rows += dealt[i][:, None] * class_sizes[i]
-
-    # Which group of a kind goes to which fold, and the numbers of the folds, are
-    # random.
-    shuffled = random_state.permutation(len(group_sizes))
-    by_kind = shuffled[np.argsort(kind[shuffled], kind="stable")]
-    fold_numbers = np.tile(random_state.permutation(n_folds), len(codes))
-    fold = np.empty(len(group_sizes), dtype=np.intp)
-    fold[by_kind] = np.repeat(fold_numbers, dealt.ravel())
-    return fold[group]
+    return dealt
 
 
 def _deal_to_lowest(

@@ -29,7 +29,8 @@ LARGEST_INDEX = 2**31 - 1
 # Fraction of non-zero values above which a sparse format comes out dense
 DENSE_ABOVE = 0.5
 
-_MOST_TIMES = 64.0  # the filled length is reserved, as later blocks may differ
+# Arrays grow to at most so many times their filled length, as later blocks may differ.
+_MOST_GROWTH = 64.0
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -49,11 +50,11 @@ _MISTAKES = {
 
 
 class Rows(NamedTuple):
-    """Parsed rows; ``row_ends`` counts the entries up to the end of each row."""
+    """Parsed rows."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
-    row_ends: NDArray[np.integer]
+    row_ends: NDArray[np.integer]  # number of entries up to the end of each row
     labels: NDArray[np.float64]
     largest_index: int
     n_lines: int
@@ -110,14 +111,11 @@ def read_svmlight(
                     " in pieces with open_stream"
                 )
             n_bytes += len(text)
-            # Arrays that are full grow to the length that the rest of the file needs,
-            # plus 2 %. More text than the file has bytes is compressed, or of a stream
-            # without a size: double the length.
-            times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
-            data.add(to_dtype(rows.data, dtype, name), times)
-            indices.add(rows.indices, times)
-            row_ends.add(rows.row_ends + n_entries, times)
-            labels.add(rows.labels, times)
+            growth = _growth(n_bytes, size)
+            data.add(to_dtype(rows.data, dtype, name), growth)
+            indices.add(rows.indices, growth)
+            row_ends.add(rows.row_ends + n_entries, growth)
+            labels.add(rows.labels, growth)
             n_entries += len(rows.data)
             largest = max(largest, rows.largest_index)
     all_rows = Rows(
@@ -138,14 +136,14 @@ class _Growing:
         self._reserved = np.empty(0, dtype)
         self._n = 0  # values that are filled, the first of the reserved
 
-    def add(self, part: NDArray[Any], times: float) -> None:
+    def add(self, part: NDArray[Any], growth: float) -> None:
         """Append values.
 
-        If capacity is lacking, first grow to `times` the filled length.
+        If capacity is lacking, first grow to `growth` times the filled length.
         """
         end = self._n + len(part)
         if end > len(self._reserved):
-            larger = np.empty(max(end, int(times * end)), self._reserved.dtype)
+            larger = np.empty(max(end, int(growth * end)), self._reserved.dtype)
             larger[: self._n] = self._reserved[: self._n]
             self._reserved = larger
         self._reserved[self._n : end] = part
@@ -157,11 +155,19 @@ class _Growing:
         return self._reserved
 
 
-def _size_of(stream: Any) -> int:
-    """Return the size on disk in bytes, compressed as the file is.
+def _growth(n_bytes: int, size: int) -> float:
+    """Return how many times as long full arrays become, after `n_bytes` of text.
 
-    0 if the stream has none.
+    That is what the rest of a file of `size` bytes needs, plus 2 %. More text than the
+    file has bytes is compressed, or of a stream without a size: twice as long.
     """
+    if n_bytes > size:
+        return 2.0
+    return min(_MOST_GROWTH, 1.02 * size / n_bytes)
+
+
+def _size_of(stream: Any) -> int:
+    """Return the size on disk in bytes, packed as it is; 0 if the stream has none."""
     try:
         return os.fstat(stream.fileno()).st_size
     except (AttributeError, OSError):
@@ -180,7 +186,9 @@ def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float
 def dense_if_full(X: csr_matrix) -> Matrix:
     """Return X as ndarray if more than half of the values are non-zero, else X."""
     n_rows, n_features = X.shape
-    return X.toarray() if X.nnz > DENSE_ABOVE * n_rows * n_features else X
+    if X.nnz > DENSE_ABOVE * n_rows * n_features:
+        return X.toarray()
+    return X
 
 
 def parsed(
@@ -228,49 +236,83 @@ def parse_rows(
     row_ends = np.empty(most_rows, dtype=np.intp)
     labels = np.empty(most_rows)
     inexact = np.empty((most_entries, 3), dtype=np.intp)
-    n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
-        text, len(text), limit, data, indices, row_ends, labels, inexact
+    parsed_block = _ParsedBlock(
+        *parse_block(text, len(text), limit, data, indices, row_ends, labels, inexact)
     )
-    # For numbers that the kernel cannot round to the nearest double, `inexact` has the
-    # start and stop of their text, and their place i in `data`, or -1 - i for place i
-    # in `labels`.
-    for start, stop, place in inexact[:n_inexact].tolist():
-        value = float(text[start:stop])
-        if value in (np.inf, -np.inf):  # too large for a double
-            status = Status.BAD_LABEL if place < 0 else Status.BAD_VALUE
-            position = start
-            break
-        if place < 0:
-            labels[-1 - place] = value
-        else:
-            data[place] = value
-    if status != Status.OK:  # `position` is the place of the first mistake in the text
-        line = n_lines + 1 + text.count(b"\n", 0, position)
-        column = position - text.rfind(b"\n", 0, position)
-        mistake = _mistake(Status(status), text, position, limit)
+    mistake = _read_inexact(inexact[: parsed_block.n_inexact], text, data, labels)
+    if mistake is None and parsed_block.status != Status.OK:
+        mistake = _Mistake(Status(parsed_block.status), parsed_block.position)
+    if mistake is not None:
+        line = n_lines + 1 + text.count(b"\n", 0, mistake.position)
+        column = mistake.position - text.rfind(b"\n", 0, mistake.position)
         raise InputError(
-            f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}"
+            f"{name}:{line}:{column}: the line is not in svmlight format:"
+            f" {_described(mistake, text, limit)}"
         )
+    n_rows = parsed_block.n_rows
+    n_entries = parsed_block.n_entries
     return Rows(
         data=data[:n_entries],
         indices=indices[:n_entries],
         row_ends=row_ends[:n_rows],
         labels=labels[:n_rows],
-        largest_index=largest,
-        n_lines=n_lines_read,
+        largest_index=parsed_block.largest_index,
+        n_lines=parsed_block.n_lines,
     )
 
 
-def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
-    """Describe the mistake in the word at a position.
+class _ParsedBlock(NamedTuple):
+    """What the kernel returns: how much it has filled, and how the block ends."""
 
-    `limit` is the largest index allowed.
+    n_rows: int
+    n_lines: int
+    n_entries: int
+    n_inexact: int  # numbers that it cannot round to the nearest double
+    largest_index: int
+    status: int  # see `Status`
+    position: int  # in the text: of the mistake, or of the end
+
+
+class _Mistake(NamedTuple):
+    """The first mistake in a text."""
+
+    status: Status
+    position: int
+
+
+def _read_inexact(
+    inexact: NDArray[np.intp],
+    text: bytes,
+    data: NDArray[np.float64],
+    labels: NDArray[np.float64],
+) -> _Mistake | None:
+    """Read numbers that the kernel cannot round; return the first that is too large.
+
+    A row of `inexact` has the start and stop of a number in the text, and its place i
+    in `data`, or -1 - i for the place i in `labels`. All stand before the mistake at
+    which the kernel has stopped, if any.
     """
+    for start, stop, place in inexact.tolist():
+        is_label = place < 0
+        value = float(text[start:stop])
+        if value in (np.inf, -np.inf):
+            status = Status.BAD_LABEL if is_label else Status.BAD_VALUE
+            return _Mistake(status, start)
+        if is_label:
+            labels[-1 - place] = value
+        else:
+            data[place] = value
+    return None
+
+
+def _described(mistake: _Mistake, text: bytes, limit: int) -> str:
+    """Say what is wrong with the word at a mistake; indices go to `limit`."""
+    start = mistake.position
     token = "nothing"  # where the word is missing
-    is_word = not text[position : position + 1].isspace()
-    words = text[position : position + 40].split(maxsplit=1)  # 40 bytes suffice
+    is_word = not text[start : start + 1].isspace()
+    words = text[start : start + 40].split(maxsplit=1)  # 40 bytes suffice
     if words and is_word:
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
         return f"query ids are not supported, found {token}; remove the ids"
-    return _MISTAKES[status].format(token=token, limit=limit)
+    return _MISTAKES[mistake.status].format(token=token, limit=limit)

@@ -1,12 +1,19 @@
 """Curves over the splits of an experiment, summarised by medians and quartiles."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 _MOST_VALUES = 1_000_000  # of all curves together, in memory at a time
+
+
+class _Curve(NamedTuple):
+    """The points of a curve on one split, by rising x."""
+
+    x: np.ndarray
+    y: np.ndarray
 
 
 def value_against_time(
@@ -23,11 +30,11 @@ def value_against_time(
         clock, kind="stable"
     )
     curves = _by_split(steps, clock, "value")
-    all_have_begun = max((times[0] for times, _ in curves), default=np.inf)
+    all_have_begun = max((curve.x[0] for curve in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
     grid = grid[grid >= all_have_begun]
     summary = _in_pieces("seconds", grid, curves, _last_value)
-    ends = np.sort([times[-1] for times, _ in curves])
+    ends = np.sort([curve.x[-1] for curve in curves])
     n_ended_before = np.searchsorted(ends, summary["seconds"])
     return summary.assign(reached=len(ends) - n_ended_before)
 
@@ -57,8 +64,8 @@ def precision_against_k(
     the first curve ends.
     """
     of_splits = _by_split(curves.sort_values(x), x, "precision")
-    start = max((xs[0] for xs, _ in of_splits), default=np.inf)
-    end = min((xs[-1] for xs, _ in of_splits), default=np.inf)
+    start = max((curve.x[0] for curve in of_splits), default=np.inf)
+    end = min((curve.x[-1] for curve in of_splits), default=np.inf)
     places = list(curves[x])
     if mark is not None:
         places.append(mark)
@@ -92,39 +99,41 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
     return value_against_sweep(learnt.assign(share=percent), "share")
 
 
-def _by_split(
-    rows: pd.DataFrame, x: str, y: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[_Curve]:
     """Return the columns x and y of each split."""
     return [
-        (curve[x].to_numpy(), curve[y].to_numpy()) for _, curve in rows.groupby("split")
+        _Curve(of_split[x].to_numpy(), of_split[y].to_numpy())
+        for _, of_split in rows.groupby("split")
     ]
 
 
 def _in_pieces(
     name: str,
     x: np.ndarray,
-    curves: Sequence[tuple[np.ndarray, np.ndarray]],
+    curves: Sequence[_Curve],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return the quartiles of ``read(x, *curve)`` over the curves.
+    """Return the quartiles of ``read(x, curve.x, curve.y)`` over the curves.
 
     About `_MOST_VALUES` values are in memory at a time.
     """
     tables = []
     for piece in np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES):
-        values = [read(piece, *curve) for curve in curves]
+        values = [read(piece, curve.x, curve.y) for curve in curves]
         tables.append(_quartiles(name, piece, values))
     return pd.concat(tables, ignore_index=True)
 
 
-def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
-    """Return a row for each of `x`, at which `curves` has the values of each split."""
-    quartiles = np.empty((3, 0))
+def _quartiles(name: str, x: np.ndarray, values: Sequence[np.ndarray]) -> pd.DataFrame:
+    """Return a row for each of `x`, with the quartiles of the values at it.
+
+    `values` has an array for each split, as long as `x`.
+    """
     if len(x) > 0:
         with np.errstate(invalid="ignore"):  # between two risks that have overflowed
-            quartiles = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
-    q25, median, q75 = quartiles
+            q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+    else:
+        q25, median, q75 = np.empty((3, 0))
     return pd.DataFrame(
-        {name: x, "n_splits": len(curves), "q25": q25, "median": median, "q75": q75}
+        {name: x, "n_splits": len(values), "q25": q25, "median": median, "q75": q75}
     )

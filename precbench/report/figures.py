@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,7 @@ _AXIS_LABELS = {
 _WIDTH = 6.4
 _HEIGHT = 3.8
 _DENSE = 12  # points of a curve; with more, only some have a marker
+_MARKER_DISTANCE = 0.15  # on such a curve, as a share of the diagonal of the axes
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
 
@@ -179,9 +180,9 @@ class _Lines:
             if marker is not None:
                 look |= {"marker": marker, "markersize": 3}
             elif len(rows) > _DENSE:
-                # (start, step) in parts of the diagonal; starts differ, so that equal
-                # curves show.
-                look["markevery"] = (0.15 * i / len(shown), 0.15)
+                # Each curve has its first marker elsewhere, so that equal curves show.
+                first = _MARKER_DISTANCE * i / len(shown)
+                look["markevery"] = (first, _MARKER_DISTANCE)
             axes.plot(rows[x], rows[y].to_numpy(dtype=float), **look)
             if "q25" in rows:
                 _draw_band(axes, rows, x, look["color"], step)
@@ -200,13 +201,13 @@ class _Lines:
 
     def write_names(self, axes: Axes, data: pd.DataFrame, y: str = "median") -> None:
         """Write the names beside the axes, in the order of the last values."""
-        last_values = data[data[y].notna()].groupby("solver")[y].last()
+        last_of_solver = data[data[y].notna()].groupby("solver")[y].last()
         looks = {}
-        values = {}
+        last_values = {}
         for solver, name in self.names.items():
             looks[name] = self.look(solver)
-            values[name] = last_values.get(solver, -np.inf)
-        name_curves(axes, looks, values)
+            last_values[name] = last_of_solver.get(solver, -np.inf)
+        name_curves(axes, looks, last_values)
 
 
 def _draw_band(axes: Axes, rows: pd.DataFrame, x: str, color: str, step: bool) -> None:
@@ -259,7 +260,12 @@ def _time_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     # In steps, since until the next checkpoint there are no newer weights.
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     return _Page(
-        dataset, sweep, f"{metric} against training time", data, draw, timed=True
+        dataset,
+        sweep,
+        what=f"{metric} against training time",
+        data=data,
+        draw=draw,
+        timed=True,
     )
 
 
@@ -276,7 +282,12 @@ def _rows_page(run: Run, dataset: str, sweep: str, _read: _Reader) -> _Page:
     label = "rows visited (each time counted, log scale)"
     draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(
-        dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT
+        dataset,
+        sweep,
+        what=f"{metric} of the iterates",
+        data=data,
+        draw=draw,
+        spread=_FIRST_SPLIT,
     )
 
 
@@ -306,16 +317,28 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: _Reader) -> _Page:
         lines.write_names(panels[-1], parts[shown[-1]])
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
-    return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
+    return _Page(
+        dataset="",
+        sweep=sweep,
+        what=f"{metric} against the fraction of the rows",
+        data=data,
+        draw=draw,
+    )
 
 
-def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
-    """Return notation and k of the first precision at k among the metrics."""
+class _MeasuredK(NamedTuple):
+    """The first precision at k among the metrics of an experiment, if any."""
+
+    notation: str = ""
+    k: float | int | str | None = None
+
+
+def _measured_k(run: Run, sweep: str) -> _MeasuredK:
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
-            return measure.written, measure.parameters.get("k")
-    return "", None
+            return _MeasuredK(measure.written, measure.parameters.get("k"))
+    return _MeasuredK()
 
 
 def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
@@ -376,20 +399,22 @@ def _roc_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
         log_scale(top, "x")
         lines.write_names(top, shown)
 
-    return _Page(dataset, sweep, "ROC curves", data, draw)
+    return _Page(dataset, sweep, what="ROC curves", data=data, draw=draw)
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
-    name, k = _measured_k(run, sweep)
-    mark: float | None = _rows_of_k(run, dataset, k)  # None if unknown
-    x = "k"  # the axis is the number of rows
-    label = _K_LABELS["int"]
+    notation, k = _measured_k(run, sweep)
+    n_rows = _rows_of_k(run, dataset, k)
+    mark: float | None  # the place of k on the axis
     if isinstance(k, float):
         x = "share"  # of the positives
         label = _K_LABELS["float"]
-        if mark:
-            mark = k
+        mark = k if n_rows else None
+    else:
+        x = "k"  # rows
+        label = _K_LABELS["int"]
+        mark = n_rows
     points = _curves_at(read("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     is_on_axis = points[x].between(0, 1e15, "right")
@@ -413,14 +438,14 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page:
 
     sentences = []
     if mark:
-        sentences.append(f"Markers, and the order of the names: {name}.")
+        sentences.append(f"Markers, and the order of the names: {notation}.")
     return _Page(
         dataset,
         sweep,
-        "prec@k against k",
-        data,
-        draw,
-        sentences,
+        what="prec@k against k",
+        data=data,
+        draw=draw,
+        sentences=sentences,
         spread="Medians over {} splits.",
     )
 
@@ -459,9 +484,9 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: _Reader) -> _Page
     return _Page(
         dataset,
         sweep,
-        "ROC curves in counts of rows",
-        data,
-        draw,
+        what="ROC curves in counts of rows",
+        data=data,
+        draw=draw,
         spread=_FIRST_SPLIT,
         height=1.6 * _HEIGHT,  # two rows of panels
     )
@@ -477,13 +502,9 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: _Reader) -> _Page:
     parameter = run.sweep.name
     metric = run.metric_name(run.metrics[0])
     # Values of equal text are one point, of which only the last value is kept.
-    value_at: dict[str, Any] = dict(
-        zip(run.sweep_points, run.sweep.values, strict=True)
-    )
-    label = _sweep_label(parameter, list(value_at.values()))
-    if len(set(value_at.values())) < len(value_at):
-        # 1 equals 1.0, but as k they mean one row and all positives.
-        value_at = {point: str(value) for point, value in value_at.items()}
+    swept: dict[str, Any] = dict(zip(run.sweep_points, run.sweep.values, strict=True))
+    label = _sweep_label(parameter, list(swept.values()))
+    value_at = _with_unequal_values(swept)
     values = list(value_at.values())
     finals = pd.concat(
         _main_results(run, dataset, point).assign(**{parameter: value})
@@ -518,7 +539,24 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: _Reader) -> _Page:
     if (data["n_splits"] < n_splits).any():
         sentences.append(f"Some points are of fewer than {n_splits} splits.")
     quantity, _parenthesis, _unit = label.partition(" (")
-    return _Page(dataset, "", f"{metric} against {quantity}", data, draw, sentences)
+    return _Page(
+        dataset,
+        sweep="",
+        what=f"{metric} against {quantity}",
+        data=data,
+        draw=draw,
+        sentences=sentences,
+    )
+
+
+def _with_unequal_values(swept: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of points; as texts if two are equal, as 1 and 1.0 are.
+
+    As k these mean one row and all positives.
+    """
+    if len(set(swept.values())) == len(swept):
+        return swept
+    return {point: str(value) for point, value in swept.items()}
 
 
 def _sweep_label(parameter: str, values: Sequence[Any]) -> str:
@@ -597,17 +635,17 @@ def _per_solver(
         parts.append(part)
     filled = [part for part in parts if len(part)]
     if not filled:
-        return parts[0]  # which has the names of the columns
+        return parts[0]  # empty, but with the names of the columns
     return pd.concat(filled, ignore_index=True)
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Return the sheet of a page, with the drawing of the best solvers."""
     solvers = list(dict.fromkeys(page.data["solver"]))
-    here = _rows_about(page, summary)
-    best = _best_solvers(run, here, solvers)
-    here = here[here["solver"].isin(best)]
-    names = {solver: _solver_name(solver, here, page.timed) for solver in best}
+    of_page = _rows_about(page, summary)
+    best = _best_solvers(run, of_page, solvers)
+    of_best = of_page[of_page["solver"].isin(best)]
+    names = {solver: _solver_name(solver, of_best, page.timed) for solver in best}
     lines = _Lines(_styles(run, best), names)
 
     def draw(figure: SubFigure) -> None:
@@ -625,7 +663,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         width=_WIDTH,
         height=page.height,
         above=f"{run.protocol_sentence} {_spread(page, run)}",
-        caption=[" ".join(sentences), *notes(here, page.timed)],
+        caption=[" ".join(sentences), *notes(of_best, page.timed)],
     )
 
 

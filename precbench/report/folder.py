@@ -67,33 +67,58 @@ def write_report(
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
     # Without sources all figures are drawn.
     sources = inputs if figures == "changed" else []
-    if (folder / "illustration.json").is_file():  # a study
-        measured = read_values(folder)
-        study = read_study(measured)
-        tables = study_tables(study)
-        files = [folder / "tables.md"]
-        write_whole({files[0]: markdown_page(study.title, study.source, tables)})
-        if figures == "none":
-            return Report(tables, files)
-        drawn = draw_study(study, sources)
-        evidence = Evidence(values={study.name: measured.values})
-        rows = _verdicts(study.name, ledger, evidence, study.smoke)
-        page = study_page(measured, tables, drawn, rows)
-    else:  # an experiment
-        run = read_run(folder)
-        summary = summarise(run.results, run.losses, run.test_shares)
-        tables = make_tables(run, summary)
-        files = write_tables(run, summary, tables)
-        if figures == "none":
-            return Report(tables, files)
-        drawn = write_figures(run, summary, sources)
-        evidence = Evidence(outcomes={run.name: Outcomes(run)})
-        rows = _verdicts(run.name, ledger, evidence, run.smoke)
-        advised = Advised() if advise is None else advise(run, sources)
-        page = experiment_page(run, tables, drawn, rows, advised)
-        drawn += advised.figures
-    write_whole({folder / PAGE: page.html})
-    return Report(tables, files + drawn, page)
+    has_page = figures != "none"
+    is_study = (folder / "illustration.json").is_file()
+    if is_study:
+        report = _report_on_study(folder, has_page, sources, ledger)
+    else:
+        report = _report_on_experiment(folder, has_page, sources, ledger, advise)
+    if report.page is not None:
+        write_whole({folder / PAGE: report.page.html})
+    return report
+
+
+def _report_on_study(
+    folder: Path,
+    has_page: bool,
+    sources: Sequence[Path],
+    ledger: Mapping[str, Sequence[LedgerRow]] | None,
+) -> Report:
+    """Write tables and, for a page, figures of a study; return these with the page."""
+    measured = read_values(folder)
+    study = read_study(measured)
+    tables = study_tables(study)
+    markdown = folder / "tables.md"
+    write_whole({markdown: markdown_page(study.title, study.source, tables)})
+    if not has_page:
+        return Report(tables, [markdown])
+    figures = draw_study(study, sources)
+    evidence = Evidence(values={study.name: measured.values})
+    verdicts = _verdicts(study.name, ledger, evidence, study.smoke)
+    page = study_page(measured, tables, figures, verdicts)
+    return Report(tables, [markdown, *figures], page)
+
+
+def _report_on_experiment(
+    folder: Path,
+    has_page: bool,
+    sources: Sequence[Path],
+    ledger: Mapping[str, Sequence[LedgerRow]] | None,
+    advise: Callable[[Run, Sequence[Path]], Advised] | None,
+) -> Report:
+    """Write tables and, for a page, figures of a run; return these with the page."""
+    run = read_run(folder)
+    summary = summarise(run.results, run.losses, run.test_shares)
+    tables = make_tables(run, summary)
+    files = write_tables(run, summary, tables)
+    if not has_page:
+        return Report(tables, files)
+    figures = write_figures(run, summary, sources)
+    evidence = Evidence(outcomes={run.name: Outcomes(run)})
+    verdicts = _verdicts(run.name, ledger, evidence, run.smoke)
+    advised = Advised() if advise is None else advise(run, sources)
+    page = experiment_page(run, tables, figures, verdicts, advised)
+    return Report(tables, [*files, *figures, *advised.figures], page)
 
 
 def _verdicts(

@@ -91,9 +91,15 @@ class Sheet:
         bold = {"fontsize": 10, "fontweight": "bold"}
         small = {"fontsize": 8}
         top_height, _drawing_height, bottom_height = heights
-        self._write(top, top_height, title, MARGIN, _TITLE_LINE, bold)
-        self._write(top, top_height, above, below_title, _LINE, small)
-        self._write(bottom, bottom_height, caption, 0, _LINE, small)
+        self._write(
+            top, top_height, title, start=MARGIN, line_height=_TITLE_LINE, look=bold
+        )
+        self._write(
+            top, top_height, above, start=below_title, line_height=_LINE, look=small
+        )
+        self._write(
+            bottom, bottom_height, caption, start=0, line_height=_LINE, look=small
+        )
         return figure
 
     def _write(
@@ -101,14 +107,18 @@ class Sheet:
         part: "SubFigure",
         height: float,
         lines: Sequence[str],
+        *,
         start: float,
-        step: float,
+        line_height: float,
         look: dict[str, Any],
     ) -> None:
-        """Write lines one by one, the first `start` inches below the top of a part."""
+        """Write lines below each other, the first `start` inches below the part's top.
+
+        `height` is that of the part, of which matplotlib wants the places as fractions.
+        """
+        x = MARGIN / self.width
         for i, line in enumerate(lines):
-            x = MARGIN / self.width
-            y = 1 - (start + i * step) / height
+            y = 1 - (start + i * line_height) / height
             part.text(x, y, line, va="top", parse_math=False, **look)
 
     def save(

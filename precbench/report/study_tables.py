@@ -20,11 +20,11 @@ _TITLE = 0.25  # inches for the title, which the size of a kind of study include
 
 def read_study(measured: Result) -> Result:
     """Return a study with values in its column types, and the size in the title."""
-    where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
-            f"{where}: the kind of study {measured.kind!r} is not installed; update"
-            " precbench, or install the package that adds this kind"
+            f"{measured.folder / 'illustration.json'}: the kind of study"
+            f" {measured.kind!r} is not installed; update precbench, or install the"
+            " package that adds this kind"
         )
     kind = STUDIES[measured.kind]
     columns: dict[str, type] = {}
@@ -76,9 +76,10 @@ def value_table(
     With `across`, a line has a value for each entry of this column. The first column
     has no name.
     """
-    column_of_row = pd.Series("value", rows.index)
     if across:
         column_of_row = rows[across].map(_entry)
+    else:
+        column_of_row = pd.Series("value", rows.index)
     value_columns = list(dict.fromkeys(column_of_row))
     line_of_row = zip(*(rows[name].map(_entry) for name in columns), strict=True)
     values: dict[tuple[str, ...], dict[str, str]] = {}  # by line, then by column

@@ -107,10 +107,13 @@ def _least_used(candidates: Sequence[Style], used: Sequence[Style]) -> Style:
 def name_curves(
     axes: Axes, looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
 ) -> None:
-    """Write the names of curves beside the axes, the highest last value first."""
+    """Write the names of curves beside the axes, the highest last value first.
+
+    Looks and last values are given by name.
+    """
     from matplotlib.lines import Line2D
 
-    order = sorted(looks, key=lambda name: -last_values.get(name, -np.inf))
+    order = sorted(looks, key=lambda name: -last_values[name])
     handles = [Line2D([], [], **looks[name]) for name in order]
     numbers = [str(number) for number in range(len(order))]
     legend = axes.legend(handles, numbers, loc="upper left", bbox_to_anchor=(1, 1))

@@ -91,10 +91,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> Table:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    several_quantities = ""
-    return _assemble(
-        run, dataset, summary, several_quantities, header, columns, sentences
-    )
+    return _assemble(run, dataset, summary, header, columns, sentences)
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -117,10 +114,16 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
             *_edges(run, dataset),
             *notes(summary, times=False),
         ]
-        quantity = run.metric_name(metric)
-        tables.append(
-            _assemble(run, dataset, of_metric, quantity, header, columns, sentences)
+        table = _assemble(
+            run,
+            dataset,
+            of_metric,
+            header,
+            columns,
+            sentences,
+            quantity=run.metric_name(metric),
         )
+        tables.append(table)
     tables.append(_sweep_times(run, dataset, summary, header))
     return tables
 
@@ -135,8 +138,15 @@ def _sweep_times(
         rows = _at(summary, label, sweep, run.solvers)
         columns.append(_times(rows, "seconds", mixed=is_mixed(summary)))
     sentences = [_SECONDS, *notes(summary)]
-    quantity = "time to final (s)"
-    return _assemble(run, dataset, summary, quantity, header, columns, sentences)
+    return _assemble(
+        run,
+        dataset,
+        summary,
+        header,
+        columns,
+        sentences,
+        quantity="time to final (s)",
+    )
 
 
 def _at(
@@ -151,16 +161,23 @@ def _assemble(
     run: Run,
     dataset: str,
     summary: pd.DataFrame,
-    quantity: str,  # for the title; "" for a table of several
     header: list[str],
-    columns: Sequence[Iterable[Cell]],  # after the column of solvers
+    columns: Sequence[Iterable[Cell]],
     sentences: list[str],
+    *,
+    quantity: str = "",
 ) -> Table:
+    """Return a table of the columns, after a column of solvers.
+
+    The title names the `quantity`, if the table has only one.
+    """
     title = run.dataset_title(dataset)
+    if quantity:
+        title = f"{title}: {quantity}"
     stopped = {*summary["solver"][summary["stopped"] > 0]}
     names = [f"{solver} ‡" if solver in stopped else solver for solver in run.solvers]
     return Table(
-        title=f"{title}: {quantity}" if quantity else title,
+        title=title,
         warning=STAND_IN.format(dataset) if run.is_stand_in(dataset) else "",
         header=header,
         rows=[
@@ -176,8 +193,11 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
     n = run.n_splits(dataset)
     if n == 1:
         return ["Values of one split, so without standard deviation; best in bold."]
-    means = f"Mean ± standard deviation over {n} splits, best mean in bold."
-    return [means, _TIES] if summary["p_best"].notna().any() else [means]
+    sentences = [f"Mean ± standard deviation over {n} splits, best mean in bold."]
+    has_tests = summary["p_best"].notna().any()
+    if has_tests:
+        sentences.append(_TIES)
+    return sentences
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
@@ -193,7 +213,9 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     if failed:
         sentences.append(f"Without a result: {failed}.")
-    return sentences + _notes_on_times(summary) if times else sentences
+    if times:
+        sentences += _notes_on_times(summary)
+    return sentences
 
 
 def _notes_on_times(summary: pd.DataFrame) -> list[str]:
@@ -247,16 +269,18 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 def _edges(run: Run, dataset: str) -> list[str]:
     """Return a sentence on grids at whose edge most trials chose a value, if any."""
-    rows = run.results[run.results["dataset"] == dataset]
-    rows = rows[rows["chosen"] != ""]
-    trials = rows.drop_duplicates(["solver", "sweep", *TRIAL])
+    results = run.results
+    is_tuned = (results["dataset"] == dataset) & (results["chosen"] != "")
+    trials = results[is_tuned].drop_duplicates(["solver", "sweep", *TRIAL])
     at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         where = f"{solver} at {sweep}" if sweep else str(solver)
         n_trials = len(group)
-        for name, values in run.grids.get(str(solver), {}).items():
-            for edge, n in _edge_counts(group["chosen"], name, values).items():
-                if 2 * n > n_trials:
+        grids = run.grids.get(str(solver), {})
+        for name, values in grids.items():
+            counts = _edge_counts(group["chosen"], name, values)
+            for edge, n in counts.items():
+                if n > n_trials / 2:
                     at_edges.append(f"{where} ({name}={edge:g} in {n} of {n_trials})")
     if not at_edges:
         return []
@@ -387,25 +411,31 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
 
 def markdown_table(table: Table) -> list[str]:
     """Return the lines of a table in Markdown: title, warning, rows and notes."""
-    header, *rows = _cells(table, _escaped_markdown, "**{}**")
+    header, *rows = _cells(table, _escaped_markdown, _bold_markdown)
     dashes = ["---"] + ["---:"] * (len(header) - 1)
     lines = [f"## {_escaped_markdown(table.title)}", ""]
     if table.warning:
-        lines += [f"**{_escaped_markdown(table.warning)}**", ""]
+        lines += [_bold_markdown(_escaped_markdown(table.warning)), ""]
     for row in (header, dashes, *rows):
         lines.append(f"| {' | '.join(row)} |")
     lines += ["", _escaped_markdown(" ".join(table.notes)), ""]
     return lines
 
 
-def _cells(table: Table, escape: Callable[[str], str], bold: str) -> list[list[str]]:
-    """Return header and rows as escaped texts; `bold` is the format of bold cells."""
+def _bold_markdown(text: str) -> str:
+    return f"**{text}**"
+
+
+def _cells(
+    table: Table, escape: Callable[[str], str], bold: Callable[[str], str]
+) -> list[list[str]]:
+    """Return header and rows as escaped texts, those of bold cells made `bold`."""
     lines = [[escape(text) for text in table.header]]
     for row in table.rows:
         texts = []
         for cell in row:
             text = escape(cell.text)
-            texts.append(bold.format(text) if cell.bold else text)
+            texts.append(bold(text) if cell.bold else text)
         lines.append(texts)
     return lines
 
@@ -418,14 +448,20 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _bold_latex(text: str) -> str:
+    return rf"\textbf{{{text}}}"
+
+
 def _latex_table(table: Table) -> list[str]:
+    """Return the lines of a table in LaTeX, as a float with lines of booktabs."""
     caption = f"{_escaped_latex(table.title)}. "
     if table.warning:
-        caption += f"\\textbf{{{_escaped_latex(table.warning)}.}} "
+        warning = _bold_latex(f"{_escaped_latex(table.warning)}.")
+        caption += f"{warning} "
     caption += _escaped_latex(" ".join(table.notes))
     alignment = "l" + "r" * (len(table.header) - 1)
-    cells = _cells(table, _escaped_latex, r"\textbf{{{}}}")
-    header, *rows = [" & ".join(line) + r" \\" for line in cells]
+    lines = _cells(table, _escaped_latex, _bold_latex)
+    header, *rows = [" & ".join(line) + r" \\" for line in lines]
     return [
         "",
         r"\begin{table}",

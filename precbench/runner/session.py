@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.core import processes
 from precbench.core.errors import InputError
-from precbench.core.yaml.document import Document, Keys
+from precbench.core.yaml.document import Document, Keys, Place
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
 from precbench.report.folder import Report
@@ -229,7 +229,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
 def _from_content(content: Mapping[str, Any]) -> Config:
     """Return a config from its content, in which numbers must be finite, as in YAML."""
     # The content has no text: its errors name line 1, column 1.
-    document = Document("the config", dict(content), {(): (1, 1)})
+    document = Document("the config", dict(content), {(): Place(1, 1)})
     problems = [
         (keys, f"not allowed here: {number} (numbers must be finite)")
         for keys, number in _not_finite(content, ())

@@ -1,6 +1,8 @@
 """A separate cache for every test, and a loopback server."""
 
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -11,34 +13,48 @@ def cache(cache):
     return cache
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a server answers; the length of the body is a header unless given."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+NOT_FOUND = Answer(status=404)
+
+
 @pytest.fixture
 def server():
-    """A loopback server.
+    """A loopback server: ``serve(path, body, status, headers)`` sets an answer.
 
-    ``serve(path, answer)``, a body, or status, headers and body.
+    The attribute `asked` lists the paths of the requests, in order; `encoding` is what
+    the last request accepts.
     """
+    answers = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             server.encoding = self.headers["Accept-Encoding"]
             server.asked.append(self.path)
-            status, headers, body = answers.get(self.path, (404, {}, b""))
-            self.send_response(status)
-            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            answer = answers.get(self.path, NOT_FOUND)
+            headers = {"Content-Length": str(len(answer.body)), **answer.headers}
+            self.send_response(answer.status)
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(answer.body)
 
         def log_message(self, *_):
             pass
 
-    def serve(path, answer):
-        answers[path] = answer if isinstance(answer, tuple) else (200, {}, answer)
+    def serve(path, body=b"", **options):
+        answers[path] = Answer(body, **options)
 
-    answers = {}
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.serve = serve
-        server.asked = []  # paths, in order
+        server.asked = []
         server.address = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server

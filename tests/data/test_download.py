@@ -1,7 +1,4 @@
-"""A failed download says which cause it had, in a sentence.
-
-Local servers have each of them.
-"""
+"""A failed download says its cause in a sentence; local servers have each cause."""
 
 import shutil
 import socket
@@ -22,14 +19,14 @@ from tests.helpers import invoke, make_card
 from tests.sentences import names, raises
 
 LINE = b"\r\n"
-OK = b"HTTP/1.1 200 OK\r\n"
+OK = b"HTTP/1.1 200 OK"
 PROXIES = ["http_proxy", "https_proxy", "all_proxy"]
 BUNDLES = ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
 
 
 @pytest.fixture(autouse=True)
 def plain_network(monkeypatch):
-    """No proxy, and no patience."""
+    """No proxy, no bundle of certificates, and no patience."""
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -41,9 +38,9 @@ def plain_network(monkeypatch):
 
 @pytest.fixture
 def listen():
-    """Return a function that lets a port behave.
+    """Return a function that lets a port behave, and returns its number.
 
-    ``behave(connection)``, after the request.
+    ``behave(connection)`` is called after the request.
     """
     sockets = []
 
@@ -80,8 +77,9 @@ def answer(listener, behave, context):
                 pass
 
 
-def fail(address, path, kind=UnreachableError, *, says):
-    with raises(kind, says) as caught:
+def require_failure(address, path, words, kind=UnreachableError):
+    """See that a download fails with a sentence that has these words; return it."""
+    with raises(kind, words) as caught:
         download(address, path, 10_000)
     return str(caught.value)
 
@@ -97,9 +95,15 @@ def free_port():
 
 @dataclass(frozen=True)
 class Behaviour:
-    act: Callable
-    says: str
+    """What a server does with a connection, and the error that follows."""
+
+    act: Callable[[socket.socket], None]
+    words: str  # of the error
     kind: type[Exception] = UnreachableError
+
+
+def close(connection):
+    """Do nothing; then the connection is closed."""
 
 
 def reset(connection):
@@ -107,73 +111,73 @@ def reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
 
-def stall(connection):
-    connection.sendall(OK + b"Content-Length: 1000" + 2 * LINE + b"x" * 400)
+def be_silent(_connection):
     time.sleep(2)
 
 
-def damage(connection):
-    connection.sendall(
-        OK + b"Content-Encoding: gzip" + LINE + b"Content-Length: 9" + 2 * LINE
-    )
-    connection.sendall(b"no gzip..")
+def send(*lines, body=b""):
+    """Return a behaviour: the lines of an answer, an empty line, and the body."""
+    content = LINE.join([*lines, b"", body])
+    return lambda connection: connection.sendall(content)
 
 
-def too_many(connection):
-    connection.sendall(OK + b"Content-Length: 20000" + 2 * LINE + b"x" * 20_000)
-
-
-def in_chunks(connection):
-    connection.sendall(
-        OK + b"Transfer-Encoding: chunked" + 2 * LINE + b"190\r\n" + b"x" * 400
-    )
+def stall(connection):
+    """Send 400 of 1,000 bytes, and nothing more."""
+    send(OK, b"Content-Length: 1000", body=b"x" * 400)(connection)
+    time.sleep(2)
 
 
 BEHAVIOURS = {
-    "closes": Behaviour(lambda _: None, "closes without an answer"),
-    "resets": Behaviour(reset, "closes without an answer"),
-    "is silent": Behaviour(lambda _: time.sleep(2), "sends nothing 0.5 s"),
-    "is no web server": Behaviour(
-        lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "web server"
-    ),
+    "closes": Behaviour(close, words="closes without an answer"),
+    "resets": Behaviour(reset, words="closes without an answer"),
+    "is silent": Behaviour(be_silent, words="sends nothing 0.5 s"),
+    "is no web server": Behaviour(send(b"SSH-2.0-OpenSSH"), words="web server"),
     "ends half-way": Behaviour(
-        lambda connection: connection.sendall(
-            OK + b"Content-Length: 1000" + 2 * LINE + b"x" * 400
-        ),
-        "ended after 400 of 1,000 bytes",
-        InputError,
+        send(OK, b"Content-Length: 1000", body=b"x" * 400),
+        words="ended after 400 of 1,000 bytes",
+        kind=InputError,
     ),
-    "ends in a chunk": Behaviour(in_chunks, "ended after 400 bytes", InputError),
-    "stalls": Behaviour(stall, "ended after 400 of 1,000 bytes 0.5 s", InputError),
-    "sends damaged gzip": Behaviour(damage, "damaged", InputError),
-    "sends too much": Behaviour(too_many, "10,000 bytes", InputError),
+    "ends in a chunk": Behaviour(
+        send(OK, b"Transfer-Encoding: chunked", body=b"190\r\n" + b"x" * 400),
+        words="ended after 400 bytes",
+        kind=InputError,
+    ),
+    "stalls": Behaviour(
+        stall, words="ended after 400 of 1,000 bytes 0.5 s", kind=InputError
+    ),
+    "sends damaged gzip": Behaviour(
+        send(OK, b"Content-Encoding: gzip", b"Content-Length: 9", body=b"no gzip.."),
+        words="damaged",
+        kind=InputError,
+    ),
+    "sends too much": Behaviour(
+        send(OK, b"Content-Length: 20000", body=b"x" * 20_000),
+        words="10,000 bytes",
+        kind=InputError,
+    ),
     "forbids": Behaviour(
-        lambda connection: connection.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\n"),
-        "403 Forbidden",
-        NotServedError,
+        send(b"HTTP/1.1 403 Forbidden"), words="403 Forbidden", kind=NotServedError
     ),
     "redirects to itself": Behaviour(
-        lambda connection: connection.sendall(
-            b"HTTP/1.1 302 Found\r\nLocation: /x\r\nConnection: close\r\n\r\n"
-        ),
-        "redirects without end",
-        NotServedError,
+        send(b"HTTP/1.1 302 Found", b"Location: /x", b"Connection: close"),
+        words="redirects without end",
+        kind=NotServedError,
     ),
 }
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize("name", BEHAVIOURS)
-def test_a_server_that(listen, tmp_path, name):
-    behaviour = BEHAVIOURS[name]
-    port = listen(behaviour.act)
-    with raises(behaviour.kind, behaviour.says):
-        download(f"http://127.0.0.1:{port}/x", tmp_path / "x", 10_000)
+@pytest.mark.parametrize("case", BEHAVIOURS.values(), ids=BEHAVIOURS)
+def test_a_server_that(listen, tmp_path, case):
+    port = listen(case.act)
+    require_failure(f"http://127.0.0.1:{port}/x", tmp_path / "x", case.words, case.kind)
 
 
 def test_a_port_without_a_server(tmp_path):
     port = free_port()
-    fail(f"http://127.0.0.1:{port}/x", tmp_path / "x", says=f"127.0.0.1:{port} refused")
+    require_failure(
+        f"http://127.0.0.1:{port}/x", tmp_path / "x", f"127.0.0.1:{port} refused"
+    )
 
 
 def test_a_server_that_never_accepts(tmp_path):
@@ -188,24 +192,36 @@ def test_a_server_that_never_accepts(tmp_path):
             caller.setblocking(False)
             caller.connect_ex(("127.0.0.1", port))
             waiting.append(caller)
-        fail(
-            f"http://127.0.0.1:{port}/x", tmp_path / "x", says=f"127.0.0.1:{port} 0.5 s"
+        require_failure(
+            f"http://127.0.0.1:{port}/x", tmp_path / "x", f"127.0.0.1:{port} 0.5 s"
         )
     for caller in waiting:
         caller.close()
 
 
-def test_a_name_that_nobody_knows(tmp_path, monkeypatch):
+@pytest.fixture
+def no_names(monkeypatch):
+    """No name of a server is known."""
+
     def unknown(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    fail("https://exmaple.org/x", tmp_path / "x", says="exmaple.org name")
 
 
-@pytest.mark.parametrize("address", ["https://[/x", "https:///x"])
+def test_a_name_that_nobody_knows(tmp_path, no_names):
+    require_failure("https://exmaple.org/x", tmp_path / "x", "exmaple.org name")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("https://[/x", id="a bracket"),
+        pytest.param("https:///x", id="no server"),
+    ],
+)
 def test_an_address_that_is_none(tmp_path, address):
-    fail(address, tmp_path / "x", says="address valid")
+    require_failure(address, tmp_path / "x", "address valid")
 
 
 # --- proxies ---
@@ -214,36 +230,29 @@ def test_an_address_that_is_none(tmp_path, address):
 def test_a_proxy_without_a_server(tmp_path, monkeypatch):
     port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{port}/")
-    says = f"proxy 127.0.0.1:{port} refused HTTPS_PROXY"
-    assert "secret" not in fail("https://example.org/x", tmp_path / "x", says=says)
+    words = f"proxy 127.0.0.1:{port} refused HTTPS_PROXY"
+    sentence = require_failure("https://example.org/x", tmp_path / "x", words)
+    assert "secret" not in sentence
 
 
-def test_a_proxy_that_nobody_knows(tmp_path, monkeypatch):
-    def unknown(*_, **__):
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+def test_a_proxy_that_nobody_knows(tmp_path, monkeypatch, no_names):
     monkeypatch.setenv("https_proxy", "http://proxy.invalid:3128")
-    fail(
-        "https://example.org/x",
-        tmp_path / "x",
-        says="proxy.invalid:3128 not known HTTPS_PROXY",
-    )
+    words = "proxy.invalid:3128 not known HTTPS_PROXY"
+    require_failure("https://example.org/x", tmp_path / "x", words)
 
 
 def test_a_proxy_that_asks_for_a_password(tmp_path, monkeypatch, listen):
-    refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
-    port = listen(lambda connection: connection.sendall(refusal))
+    port = listen(send(b"HTTP/1.1 407 Proxy Authentication Required"))
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
-    says = f"proxy 127.0.0.1:{port} 407 Authentication HTTPS_PROXY"
-    fail("https://example.org/x", tmp_path / "x", says=says)
+    words = f"proxy 127.0.0.1:{port} 407 Authentication HTTPS_PROXY"
+    require_failure("https://example.org/x", tmp_path / "x", words)
 
 
 def test_a_silent_proxy(tmp_path, monkeypatch, listen):
-    port = listen(lambda _: time.sleep(2))
+    port = listen(be_silent)
     monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{port}")
-    says = f"example.org proxy 127.0.0.1:{port} nothing"
-    fail("https://example.org/x", tmp_path / "x", says=says)
+    words = f"example.org proxy 127.0.0.1:{port} nothing"
+    require_failure("https://example.org/x", tmp_path / "x", words)
 
 
 # --- certificates ---
@@ -260,21 +269,12 @@ def certificate(tmp_path_factory):
 
     def make(name):
         path = folder / f"{name}.pem"
-        options = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
-        if not path.exists():
-            key = ["-newkey", "rsa:2048", "-nodes", "-keyout", path.with_suffix(".key")]
-            command = [
-                "openssl",
-                "req",
-                "-x509",
-                "-days",
-                "2",
-                *key,
-                "-out",
-                path,
-                *options,
-            ]
-            subprocess.run(command, check=True, capture_output=True)
+        if path.exists():
+            return path
+        key = ["-newkey", "rsa:2048", "-nodes", "-keyout", path.with_suffix(".key")]
+        names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+        command = ["openssl", "req", "-x509", "-days", "2", *key, "-out", path, *names]
+        subprocess.run(command, check=True, capture_output=True)
         return path
 
     return make
@@ -286,19 +286,16 @@ def context_of(certificate):
     return context
 
 
-def send_five_bytes(connection):
-    connection.sendall(OK + b"Content-Length: 5" + 2 * LINE + b"bytes")
+send_five_bytes = send(OK, b"Content-Length: 5", body=b"bytes")
 
 
-def test_a_certificate_that_is_not_trusted(tmp_path, monkeypatch, listen, certificate):
-    """The advice of the sentence helps."""
+def test_a_certificate_is_trusted_once_the_bundle_names_it(
+    tmp_path, monkeypatch, listen, certificate
+):
     port = listen(send_five_bytes, context_of(certificate("localhost")))
     address = f"https://localhost:{port}/x"
-    fail(
-        address,
-        tmp_path / "x",
-        says=f"certificate localhost:{port} trusted REQUESTS_CA_BUNDLE",
-    )
+    words = f"certificate localhost:{port} trusted REQUESTS_CA_BUNDLE"
+    require_failure(address, tmp_path / "x", words)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate("localhost")))
     download(address, tmp_path / "x", 5)
     assert (tmp_path / "x").read_bytes() == b"bytes"
@@ -308,34 +305,30 @@ def test_a_certificate_of_another_name(tmp_path, monkeypatch, listen, certificat
     other = certificate("example.org")
     port = listen(send_five_bytes, context_of(other))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
-    fail(
-        f"https://localhost:{port}/x",
-        tmp_path / "x",
-        says=f"localhost:{port} certificate valid",
-    )
+    words = f"localhost:{port} certificate valid"
+    require_failure(f"https://localhost:{port}/x", tmp_path / "x", words)
 
 
 def test_a_bundle_of_certificates_that_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "none.pem"))
-    says = f"{tmp_path / 'none.pem'} REQUESTS_CA_BUNDLE"
-    fail("https://localhost:9/x", tmp_path / "x", InputError, says=says)
+    bundle = tmp_path / "none.pem"
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    words = f"{bundle} REQUESTS_CA_BUNDLE"
+    require_failure("https://localhost:9/x", tmp_path / "x", words, InputError)
 
 
 def test_a_bundle_without_certificates(tmp_path, monkeypatch, listen, certificate):
     port = listen(send_five_bytes, context_of(certificate("localhost")))
-    (tmp_path / "bundle.pem").write_text("no certificate")
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "bundle.pem"))
-    fail(
-        f"https://localhost:{port}/x",
-        tmp_path / "x",
-        InputError,
-        says="REQUESTS_CA_BUNDLE",
-    )
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text("no certificate")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    address = f"https://localhost:{port}/x"
+    require_failure(address, tmp_path / "x", "REQUESTS_CA_BUNDLE", InputError)
 
 
 def test_a_server_without_tls(tmp_path, listen):
     port = listen(send_five_bytes)
-    fail(f"https://localhost:{port}/x", tmp_path / "x", says=f"localhost:{port} secure")
+    words = f"localhost:{port} secure"
+    require_failure(f"https://localhost:{port}/x", tmp_path / "x", words)
 
 
 # --- from the command line ---
@@ -343,18 +336,17 @@ def test_a_server_without_tls(tmp_path, listen):
 
 @pytest.mark.promise("R16")
 def test_the_command_names_the_cause(cache, listen, add_card):
-    half = OK + b"Content-Length: 650" + 2 * LINE + b"x" * 300
-    port = listen(lambda connection: connection.sendall(half))
+    port = listen(send(OK, b"Content-Length: 650", body=b"x" * 300))
     add_card(make_card())
-    done = invoke("data", "fetch", "toy", "--mirror", f"http://127.0.0.1:{port}")
-    assert done.exit_code == 3
-    (line,) = done.stderr.splitlines()
+    result = invoke("data", "fetch", "toy", "--mirror", f"http://127.0.0.1:{port}")
+    assert result.exit_code == 3
+    [line] = result.stderr.splitlines()
     names(line, f"http://127.0.0.1:{port}/toys/toy.svm ended 300 of 650 bytes")
 
 
 def test_an_unreachable_mirror_is_asked_once(cache, listen):
-    asked = []
-    port = listen(asked.append)
+    connections = []
+    port = listen(connections.append)
     with raises(DataUnavailableError, "closes"):
         fetch(make_card(), f"http://127.0.0.1:{port}")
-    assert len(asked) == 1
+    assert len(connections) == 1

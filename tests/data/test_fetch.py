@@ -5,6 +5,10 @@ import errno
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,10 +21,12 @@ from precbench.data.cards import load
 from precbench.data.cards.fetch import add_files, fetch, info
 from precbench.data.cards.generated import generate
 from precbench.data.cards.parsers import parse
+from precbench.data.dataset import parts
 from tests.helpers import TOY_SVM as TEXT
 from tests.helpers import make_card
 from tests.sentences import names, raises
 
+SHA256 = hashlib.sha256(TEXT).hexdigest()
 PAGE = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
@@ -31,100 +37,97 @@ def folder(tmp_path):
     return folder
 
 
-def left_behind(cache):
+def names_in(cache):
+    """Return the names of all files in the cache."""
     return {path.name for path in cache.rglob("*") if path.is_file()}
 
 
-DONE = {"toy.svm"}
-
-
 @pytest.mark.promise("R16")
-def test_from_a_folder_then_from_the_cache(cache, folder):
+def test_a_file_comes_from_a_folder_then_from_the_cache(cache, folder):
     (folder / "toy.svm").write_bytes(TEXT)
-    (file,) = fetch(make_card(), folder.parent)
+    [file] = fetch(make_card(), folder.parent)
     assert file.path == cache / "files" / "toys" / "toy.svm"
     assert file.path.read_bytes() == TEXT
-    assert file.sha256 == hashlib.sha256(TEXT).hexdigest()
+    assert file.sha256 == SHA256
     shutil.rmtree(folder)
     assert fetch(make_card()) == (file,)
-    assert left_behind(cache) == DONE
+    assert names_in(cache) == {"toy.svm"}
 
 
-def test_compressed_with_bz2(cache, folder, monkeypatch):
+def test_a_file_is_compressed_in_two_streams(cache, folder, monkeypatch):
     half = len(TEXT) // 2
-    (folder / "toy.svm.bz2").write_bytes(
-        bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:])
-    )
+    streams = bz2.compress(TEXT[:half]) + bz2.compress(TEXT[half:])
+    (folder / "toy.svm.bz2").write_bytes(streams)
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
-    (file,) = fetch(make_card())
+    [file] = fetch(make_card())
     assert file.path.read_bytes() == TEXT
-    assert left_behind(cache) == DONE
+    assert names_in(cache) == {"toy.svm"}
 
 
 @pytest.mark.promise("R16")
 @pytest.mark.parametrize(
     "address",
     [
-        "http://example.org/data",
-        "ftp://example.org",
-        "file:///x",
-        "http://[",
-        "http://localhost@x.org",
+        pytest.param("http://example.org/data", id="http"),
+        pytest.param("ftp://example.org", id="ftp"),
+        pytest.param("file:///x", id="file"),
+        pytest.param("http://[", id="no address"),
+        pytest.param("http://localhost@x.org", id="localhost as a user"),
     ],
 )
-def test_other_mirrors_are_rejected(address):
+def test_a_mirror_is_a_folder_or_has_https(address):
     with raises(InputError, f"'{address}'"):
         fetch(make_card(), address)
 
 
+@dataclass(frozen=True)
+class Refused:
+    """An answer that gives no file, and the words that the error has."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
+
+
+def redirect(location):
+    return Refused(status=302, headers={"Location": location})
+
+
+REFUSED_ANSWERS = {
+    "not found": Refused(status=404, words="404"),
+    "bad gateway": Refused(status=502, words="502"),
+    "cut short": Refused(body=TEXT[:100], headers={"Content-Length": str(len(TEXT))}),
+    "cut short, of unknown length": Refused(body=TEXT[:100]),
+    "a page instead": Refused(body=PAGE),
+    "longer than the card says": Refused(body=TEXT + b"x", words=f"{len(TEXT):,}"),
+    "redirect to http": redirect("http://example.org/toy.svm"),
+    "redirect to ftp": redirect("ftp://example.org/toy.svm"),
+    "redirect to no address": redirect("http://["),
+    "length in another script": Refused(
+        body=TEXT[:100], headers={"Content-Length": "²"}
+    ),
+    "bzip2 cut short": Refused(body=bz2.compress(TEXT)[:-10]),
+}
+
+
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize(
-    ("answer", "places"),
-    [
-        pytest.param((404, {}, b""), "404", id="not found"),
-        pytest.param((502, {}, b""), "502", id="bad gateway"),
-        pytest.param(
-            (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), "", id="cut short"
-        ),
-        pytest.param(TEXT[:100], "", id="cut short, of unknown length"),
-        pytest.param(PAGE, "", id="a page instead"),
-        pytest.param(TEXT + b"x", f"{len(TEXT):,}", id="longer than the card says"),
-        pytest.param(
-            (302, {"Location": "http://example.org/toy.svm"}, b""),
-            "",
-            id="redirect to http",
-        ),
-        pytest.param(
-            (302, {"Location": "ftp://example.org/toy.svm"}, b""),
-            "",
-            id="redirect to ftp",
-        ),
-        pytest.param(
-            (302, {"Location": "http://["}, b""), "", id="redirect to no address"
-        ),
-        pytest.param(
-            (200, {"Content-Length": "²"}, TEXT[:100]),
-            "",
-            id="length in another script",
-        ),
-        pytest.param(bz2.compress(TEXT)[:-10], "", id="bzip2 cut short"),
-    ],
-)
-def test_server_errors(cache, server, answer, places):
-    server.serve("/toys/toy.svm", answer)
-    server.serve("/toys/toy.svm.bz2", answer)
-    with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {places}"):
+@pytest.mark.parametrize("case", REFUSED_ANSWERS.values(), ids=REFUSED_ANSWERS)
+def test_server_errors(cache, server, case):
+    for path in ("/toys/toy.svm", "/toys/toy.svm.bz2"):
+        server.serve(path, case.body, status=case.status, headers=case.headers)
+    with raises(DataUnavailableError, f"{server.address}/toys/toy.svm {case.words}"):
         fetch(make_card(), server.address)
-    assert left_behind(cache) == set()
+    assert names_in(cache) == set()
 
 
 def test_a_local_redirect_is_followed(cache, server):
-    server.serve(
-        "/m/toys/toy.svm", (302, {"Location": f"{server.address}/elsewhere"}, b"")
-    )
+    elsewhere = {"Location": f"{server.address}/elsewhere"}
+    server.serve("/m/toys/toy.svm", status=302, headers=elsewhere)
     server.serve("/elsewhere", TEXT)
-    assert fetch(make_card(), server.address + "/m/")[0].path.read_bytes() == TEXT
-    assert left_behind(cache) == DONE
+    [file] = fetch(make_card(), f"{server.address}/m/")
+    assert file.path.read_bytes() == TEXT
+    assert names_in(cache) == {"toy.svm"}
     assert server.encoding == "identity"
 
 
@@ -136,68 +139,91 @@ def test_an_unreachable_server():
 
 
 @pytest.mark.promise("R16")
-def test_a_wrong_checksum_is_reported(cache, folder):
+def test_the_next_source_is_used_where_a_checksum_is_wrong(folder):
     (folder / "toy.svm").write_bytes(TEXT[::-1])
     (folder / "toy.svm.bz2").write_bytes(bz2.compress(TEXT))
-    (file,) = fetch(make_card(), folder.parent)  # the next source has it
+    [file] = fetch(make_card(), folder.parent)
     assert file.path.read_bytes() == TEXT
 
-    shutil.rmtree(cache)
-    (folder / "toy.svm.bz2").unlink()
+
+@pytest.mark.promise("R16")
+def test_a_wrong_checksum_is_reported(folder):
+    (folder / "toy.svm").write_bytes(TEXT[::-1])
     with pytest.raises(DataUnavailableError) as caught:
         fetch(make_card(), folder.parent)
-    for content in (TEXT, TEXT[::-1]):
-        assert hashlib.sha256(content).hexdigest() in str(caught.value)
-    names(str(caught.value), f"{folder}/toy.svm .gz, .bz2, .xz")
+    sentence = str(caught.value)
+    assert SHA256 in sentence
+    assert hashlib.sha256(TEXT[::-1]).hexdigest() in sentence
+    names(sentence, f"{folder}/toy.svm .gz, .bz2, .xz")
 
 
 @pytest.mark.promise("R16")
 def test_a_damaged_file_in_the_cache_is_replaced(folder):
     (folder / "toy.svm").write_bytes(TEXT)
-    (file,) = fetch(make_card(), folder.parent)
+    [file] = fetch(make_card(), folder.parent)
     file.path.write_bytes(TEXT[:-1])
-    assert fetch(make_card(), folder.parent)[0].path.read_bytes() == TEXT
+    fetch(make_card(), folder.parent)
+    assert file.path.read_bytes() == TEXT
+
+
+@pytest.mark.promise("R16")
+def test_a_damaged_file_is_named_where_no_source_has_it(folder):
+    (folder / "toy.svm").write_bytes(TEXT)
+    [file] = fetch(make_card(), folder.parent)
     file.path.write_bytes(TEXT[:-1])
     with raises(DataUnavailableError, f"{file.path} {len(TEXT) - 1:,}"):
         fetch(make_card())
 
 
-def test_md5_when_only_that_is_known(folder):
+def test_md5_counts_when_only_that_is_known(folder):
     (folder / "toy.svm").write_bytes(TEXT)
     md5 = hashlib.md5(TEXT, usedforsecurity=False).hexdigest()
-    assert fetch(make_card(file={"sha256": None, "md5": md5}), folder.parent)
+    [file] = fetch(make_card(file={"sha256": None, "md5": md5}), folder.parent)
+    assert file.status == "verified"
     with raises(DataUnavailableError, f"{md5} {'0' * 32}"):
         fetch(make_card(file={"sha256": None, "md5": "0" * 32}), folder.parent)
 
 
 @pytest.mark.promise("R4")
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
-def test_a_disk_that_cannot_be_written(folder, monkeypatch, code):
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        pytest.param("shutil.copyfile", errno.ENOSPC, id="full"),
+        pytest.param("pathlib.Path.mkdir", errno.EROFS, id="read-only"),
+    ],
+)
+def test_a_disk_that_cannot_be_written(folder, monkeypatch, function, code):
     (folder / "toy.svm").write_bytes(TEXT)
 
     def fail(*_, **__):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(
-        "shutil.copyfile" if code == errno.ENOSPC else "pathlib.Path.mkdir", fail
-    )
+    monkeypatch.setattr(function, fail)
     with raises(PrecbenchError, "PRECBENCH_CACHE") as caught:
         fetch(make_card(), folder.parent)
     assert caught.value.exit_code == 1
 
 
-def test_add_and_verify(tmp_path, add_card):
+def statuses(reports):
+    return [report.status for report in reports]
+
+
+def test_an_added_file_is_verified_until_it_is_damaged(tmp_path, add_card):
     add_card(make_card())
-    brought = tmp_path / "toy.svm"
-    brought.write_bytes(TEXT)
-    assert [report.status for report in info("toy")] == ["missing"]
-    (report,) = add_files("toy", [brought])
-    assert (report.status, report.bytes) == ("verified", len(TEXT))
-    assert report.sha256 == report.expected
-    report.path.write_bytes(TEXT[::-1])
-    (report,) = info("toy")
-    assert report.status == "damaged"
-    assert report.sha256 != report.expected
+    (tmp_path / "toy.svm").write_bytes(TEXT)
+    assert statuses(info("toy")) == ["missing"]
+
+    [added] = add_files("toy", [tmp_path / "toy.svm"])
+    assert added.status == "verified"
+    assert added.bytes == len(TEXT)
+    assert added.sha256 == SHA256
+    assert added.expected == SHA256
+
+    added.path.write_bytes(TEXT[::-1])
+    [damaged] = info("toy")
+    assert damaged.status == "damaged"
+    assert damaged.sha256 == hashlib.sha256(TEXT[::-1]).hexdigest()
+    assert damaged.expected == SHA256
 
 
 # --- files that the user must provide, without a published checksum ---
@@ -219,49 +245,62 @@ def pair_card():
     )
 
 
+class Pair(NamedTuple):
+    """The paths of the two files."""
+
+    features: Path
+    labels: Path
+
+
 def write_pair(folder, rows=ROWS, positives=POSITIVES):
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(0)
+    pair = Pair(folder / "Features.txt", folder / "Info.txt")
+    features = np.random.default_rng(0).standard_normal((rows, FEATURES))
+    np.savetxt(pair.features, features, fmt=" %.6e")
     info = np.zeros((rows, 11))
     info[:, 0] = np.where(np.arange(rows) < positives, 1, -1)
-    info[:, 4] = 100 + np.arange(rows) // 4
-    np.savetxt(
-        folder / "Features.txt", rng.standard_normal((rows, FEATURES)), fmt=" %.6e"
-    )
-    np.savetxt(folder / "Info.txt", info, fmt="%g")
-    return [folder / "Features.txt", folder / "Info.txt"]
+    info[:, 4] = 100 + np.arange(rows) // 4  # the patient
+    np.savetxt(pair.labels, info, fmt="%g")
+    return pair
 
 
 def test_add_a_pair_without_checksums(tmp_path, add_card):
     card = add_card(pair_card())
-    features, labels = write_pair(tmp_path / "brought")
-    assert [r.status for r in add_files("pair", [features])] == ["as added", "missing"]
-    assert [r.status for r in add_files("pair", [labels])] == ["as added", "as added"]
+    pair = write_pair(tmp_path / "brought")
+    assert statuses(add_files("pair", [pair.features])) == ["as added", "missing"]
+    assert statuses(add_files("pair", [pair.labels])) == ["as added", "as added"]
+
     arrays = parse(card, [file.path for file in fetch(card)])
     assert arrays.X.shape == (ROWS, FEATURES)
-    assert np.array_equal(arrays.X, np.loadtxt(features))
+    assert np.array_equal(arrays.X, np.loadtxt(pair.features))
     assert np.count_nonzero(arrays.y == 1) == POSITIVES
     assert np.array_equal(arrays.groups, np.arange(ROWS) // 4)
 
-    write_pair(tmp_path / "other", positives=2)
+    pair_with_two_positives = write_pair(tmp_path / "other", positives=2)
     with raises(InputError, "Info.txt"):
-        add_files("pair", [tmp_path / "other" / "Info.txt"])
+        add_files("pair", [pair_with_two_positives.labels])
 
 
 @pytest.mark.promise("R16")
 def test_of_files_added_together_all_or_none_are_kept(tmp_path, cache, add_card):
     add_card(pair_card())
-    add_card(make_card(), "another file")
-    right, other = write_pair(tmp_path / "right"), tmp_path / "other.txt"
-    wrong = tmp_path / "toy.svm"
-    other.write_bytes(PAGE)
-    wrong.write_bytes(TEXT[:-1] + b" ")
-    with raises(InputError, f"{other} Features.txt"):
-        add_files("pair", [right[0], other])
-    with raises(InputError, str(wrong)):
-        add_files("toy", [wrong])
-    assert wrong.exists()
-    assert left_behind(cache) == set()
+    pair = write_pair(tmp_path / "right")
+    page = tmp_path / "other.txt"
+    page.write_bytes(PAGE)
+    with raises(InputError, f"{page} Features.txt"):
+        add_files("pair", [pair.features, page])
+    assert names_in(cache) == set()
+
+
+@pytest.mark.promise("R16")
+def test_a_file_with_another_checksum_is_not_added(tmp_path, cache, add_card):
+    add_card(make_card())
+    other = tmp_path / "toy.svm"
+    other.write_bytes(TEXT[:-1] + b" ")
+    with raises(InputError, str(other)):
+        add_files("toy", [other])
+    assert other.exists()
+    assert names_in(cache) == set()
 
 
 @pytest.mark.promise("R16")
@@ -269,40 +308,34 @@ def test_contents_that_disagree_with_the_card_are_refused(tmp_path, cache, add_c
     add_card(pair_card())
     with raises(InputError, "39 5 2 40"):
         add_files("pair", write_pair(tmp_path / "brought", rows=39, positives=2))
-    assert left_behind(cache) == set()
-    assert [r.status for r in add_files("pair", write_pair(tmp_path / "right"))] == [
-        "as added"
-    ] * 2
+    assert names_in(cache) == set()
+    added = add_files("pair", write_pair(tmp_path / "right"))
+    assert statuses(added) == ["as added", "as added"]
 
 
 # --- what `load_dataset` gives: the card's numbers, memory maps, stand-ins ---
 
 
-AT_HAND = {
-    "letter": np.ndarray,
-    "letter-q": np.ndarray,
-    "ijcnn1": np.ndarray,
-    "cod-rna-2": np.ndarray,
-    "adult": "csr",
-    "a9a": "csr",
-    "w8a": "csr",
-}
+DENSE_AT_HAND = ["letter", "letter-q", "ijcnn1", "cod-rna-2"]
+SPARSE_AT_HAND = ["adult", "a9a", "w8a"]
 
 
 def arrays_of(dataset):
-    X = dataset.X
-    parts = [X.data, X.indices, X.indptr] if issparse(X) else [X]
-    optional = [a for a in (dataset.groups, dataset.optimum) if a is not None]
-    return [*parts, dataset.y, *optional]
+    """Return all arrays of a data set."""
+    optional = [dataset.groups, dataset.optimum]
+    given = [array for array in optional if array is not None]
+    return [*parts(dataset.X), dataset.y, *given]
 
 
 def is_mapped(array):
+    """Return whether an array lies in the memory map of a file."""
     while array is not None and not isinstance(array, np.memmap):
         array = getattr(array, "base", None)
     return array is not None
 
 
 def check_law(dataset):
+    """See that a data set is as its card says, and cannot be written."""
     card = DATASETS[dataset.name]
     assert dataset.X.shape == (card.rows, card.features)
     assert dataset.y.shape == (card.rows,)
@@ -310,46 +343,46 @@ def check_law(dataset):
     assert dataset.n_pos == card.positives
     assert dataset.n_train == card.train_rows
     assert len(dataset.sha256) == 64
-    assert dataset.X.dtype == dataset.y.dtype == np.float64
+    assert dataset.X.dtype == np.float64
+    assert dataset.y.dtype == np.float64
     if issparse(dataset.X):
         assert dataset.X.format == "csr"
-        assert dataset.X.indices.dtype == dataset.X.indptr.dtype == np.int32
+        assert dataset.X.indices.dtype == np.int32
+        assert dataset.X.indptr.dtype == np.int32
         dataset.X.check_format(full_check=True)
     else:
         assert dataset.X.flags.c_contiguous
     assert not any(array.flags.writeable for array in arrays_of(dataset))
 
 
-@pytest.mark.parametrize("name", AT_HAND)
-def test_real_data(mirror, name):
-    first = load_dataset(name, mirror=mirror)
-    check_law(first)
-    assert not first.stand_in
-    assert first.title == DATASETS[name].title
-    assert issparse(first.X) == (AT_HAND[name] == "csr")
-    again = load_dataset(name)  # from the cache alone
-    assert again.sha256 == first.sha256
-    for one, other in zip(arrays_of(first), arrays_of(again), strict=True):
+@pytest.mark.parametrize("name", [*DENSE_AT_HAND, *SPARSE_AT_HAND])
+def test_real_data_are_loaded_from_the_mirror_then_from_the_cache(mirror, name):
+    fetched = load_dataset(name, mirror=mirror)
+    check_law(fetched)
+    assert not fetched.stand_in
+    assert fetched.title == DATASETS[name].title
+    assert issparse(fetched.X) == (name in SPARSE_AT_HAND)
+    cached = load_dataset(name)
+    assert cached.sha256 == fetched.sha256
+    for one, other in zip(arrays_of(fetched), arrays_of(cached), strict=True):
         assert is_mapped(other)
         assert np.array_equal(one, other)
 
 
-def test_the_letter_datasets_differ(mirror):
-    n, q = (
-        load_dataset("letter", mirror=mirror),
-        load_dataset("letter-q", mirror=mirror),
-    )
+def test_the_letter_datasets_differ_in_their_labels(mirror):
+    n = load_dataset("letter", mirror=mirror)
+    q = load_dataset("letter-q", mirror=mirror)
     assert n.sha256 != q.sha256
     assert np.array_equal(n.X, q.X)
     assert not np.any((n.y > 0) & (q.y > 0))
-    first = (
-        (mirror / "letter/letter-recognition.data")
-        .read_text()
-        .splitlines()[0]
-        .split(",")
-    )
-    assert first[0] == "T"
-    assert n.X[0].tolist() == [float(value) for value in first[1:]]
+
+
+def test_the_first_row_of_letter_is_that_of_its_file(mirror):
+    dataset = load_dataset("letter", mirror=mirror)
+    first_line = (mirror / "letter/letter-recognition.data").read_text().split()[0]
+    letter, *values = first_line.split(",")
+    assert letter == "T"
+    assert dataset.X[0].tolist() == [float(value) for value in values]
 
 
 def test_the_counterexample():
@@ -363,12 +396,14 @@ def test_the_counterexample():
 def test_the_margin_is_that_of_the_card(gamma, features):
     changes = {"gamma": gamma, "features": features, "rows": 500, "positives": 20}
     arrays = generate(DATASETS["margin"].model_copy(update=changes))
+    is_positive = arrays.y > 0
     scores = arrays.X @ arrays.optimum
-    assert np.linalg.norm(arrays.optimum) == pytest.approx(1, abs=1e-12)
-    assert np.linalg.norm(arrays.X, axis=1).max() <= 1 + 1e-12
-    margin = scores[arrays.y > 0].min() - scores[arrays.y < 0].max()
+    margin = scores[is_positive].min() - scores[~is_positive].max()
+    longest_row = np.linalg.norm(arrays.X, axis=1).max()
     assert margin == pytest.approx(gamma, abs=1e-12)
-    assert np.count_nonzero(arrays.y > 0) == 20
+    assert np.linalg.norm(arrays.optimum) == pytest.approx(1, abs=1e-12)
+    assert longest_row <= 1 + 1e-12
+    assert np.count_nonzero(is_positive) == 20
 
 
 @pytest.mark.parametrize(
@@ -385,10 +420,12 @@ def test_a_linear_function_sees_its_share_of_the_signal(non_linear, correlation)
         "features": 5,
     }
     card = DATASETS["synthetic-half-3-in-1000"].model_copy(update=changes)
-    X, y = generate(card)[:2]
-    best = X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    arrays = generate(card)
+    X = arrays.X
+    y = arrays.y
+    best_scores = X @ np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.count_nonzero(y > 0) == 10_000
-    assert np.corrcoef(best, y)[0, 1] == pytest.approx(correlation, abs=0.05)
+    assert np.corrcoef(best_scores, y)[0, 1] == pytest.approx(correlation, abs=0.05)
     assert np.array_equal(generate(card).X, X)
 
 
@@ -414,7 +451,7 @@ def test_invalid_contents_never_give_a_stand_in(monkeypatch, tmp_path):
             load_dataset("toy", mirror=tmp_path, on_missing="stand-in")
 
 
-def test_an_unwritable_cache_is_no_error(cache):
+def test_a_cache_that_cannot_be_written_is_no_error(cache):
     cache.write_text("a file where the folder should be")
     dataset = load_dataset("margin")
     check_law(dataset)
@@ -422,80 +459,121 @@ def test_an_unwritable_cache_is_no_error(cache):
 
 
 @pytest.mark.parametrize("name", ["counterexample", "margin"])
-def test_rows_kept_as_float32(cache, name):
-    whole, single = load_dataset(name), load_dataset(name, dtype="float32")
-    assert_array_equal(single.X, np.asarray(whole.X).astype(np.float32))
+def test_rows_are_stored_as_float32_beside_those_of_float64(name):
+    double = load_dataset(name)
+    single = load_dataset(name, dtype="float32")
+    assert_array_equal(single.X, np.asarray(double.X).astype(np.float32))
     assert single.X.dtype == np.float32
     assert single.y.dtype == np.float64
-    assert all(map(is_mapped, (single.X, load_dataset(name, dtype="float32").X)))
-    assert single.sha256 == whole.sha256 == load_dataset(name).sha256
+    assert single.sha256 == double.sha256
+    assert is_mapped(single.X)
+
+    assert is_mapped(load_dataset(name, dtype="float32").X)
+    assert load_dataset(name).sha256 == double.sha256
     assert load_dataset(name).X.dtype == np.float64
 
 
-def test_a_damaged_array_cache_is_rebuilt(cache):
-    content = np.array(load_dataset("margin").X)
-    (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
-    whole = damaged.read_bytes()
-    for content_then in (b"", whole[:1000], whole.replace(b"{'descr", b"{'desc\0", 1)):
-        damaged.unlink()
-        damaged.write_bytes(content_then)
-        again = load_dataset("margin")
-        assert np.array_equal(again.X, content)
-        assert is_mapped(again.X)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda content: b"", id="empty"),
+        pytest.param(lambda content: content[:1000], id="cut short"),
+        pytest.param(
+            lambda content: content.replace(b"{'descr", b"{'desc\0", 1),
+            id="a NUL in the header",
+        ),
+    ],
+)
+def test_a_damaged_array_in_the_cache_is_made_again(cache, damage):
+    X = np.array(load_dataset("margin").X)
+    [path] = (cache / "prepared").glob("margin-*/X.npy")
+    damaged_content = damage(path.read_bytes())
+    path.unlink()
+    path.write_bytes(damaged_content)
+    again = load_dataset("margin")
+    assert np.array_equal(again.X, X)
+    assert is_mapped(again.X)
     assert not list((cache / "prepared").glob(".*"))
 
 
 # --- formats whose real files are not available ---
 
 
+PPI_CARD = DATASETS["ppi"].model_copy(update={"rows": 8, "positives": 3})
+
+
+def ppi_table(rows, label):
+    """Return rows with 162 features and the label."""
+    features = np.random.default_rng([rows, label]).standard_normal((rows, 162))
+    return np.column_stack([features, np.full(rows, label)])
+
+
+def write_commas(path, table):
+    np.savetxt(path, table, delimiter=",", fmt="%.17g")
+    return path
+
+
 def test_ppi(tmp_path):
-    rng = np.random.default_rng(0)
-    tables = []
-    for name, label, rows in (("a", 1, 3), ("b", 0, 5)):
-        table = np.column_stack(
-            [rng.standard_normal((rows, 162)), np.full(rows, label)]
-        )
-        np.savetxt(tmp_path / name, table, delimiter=",", fmt="%.17g")
-        tables.append(table)
-    card = DATASETS["ppi"].model_copy(update={"rows": 8, "positives": 3})
-    arrays = parse(card, [tmp_path / "a", tmp_path / "b"])
-    whole = np.concatenate(tables)
-    assert np.array_equal(
-        arrays.X, np.concatenate([whole[:, :20], whole[:, 97:162]], axis=1)
-    )
+    positives = ppi_table(rows=3, label=1)
+    negatives = ppi_table(rows=5, label=0)
+    paths = [
+        write_commas(tmp_path / "positives", positives),
+        write_commas(tmp_path / "negatives", negatives),
+    ]
+    arrays = parse(PPI_CARD, paths)
+    joined = np.concatenate([positives, negatives])
+    without_ontology = np.concatenate([joined[:, :20], joined[:, 97:162]], axis=1)
+    assert np.array_equal(arrays.X, without_ontology)
     assert arrays.y.tolist() == [1] * 3 + [-1] * 5
 
-    np.savetxt(tmp_path / "a", tables[0][:, 1:], delimiter=",")
+
+def test_ppi_with_a_column_too_few(tmp_path):
+    narrow = ppi_table(rows=3, label=1)[:, 1:]
+    paths = [
+        write_commas(tmp_path / "positives", narrow),
+        write_commas(tmp_path / "negatives", ppi_table(rows=5, label=0)),
+    ]
     with raises(InputError, "162"):
-        parse(card, [tmp_path / "a", tmp_path / "b"])
+        parse(PPI_CARD, paths)
+
+
+KDD08_CARD = DATASETS["kdd08"].model_copy(update={"rows": 6, "positives": 2})
+KDD08_FEATURES = np.random.default_rng(0).standard_normal((6, 117))
+KDD08_LABELS = [-1, 1, -1, -1, 1, -1]
+KDD08_PATIENTS = [40, 7, 40, 12, 7, 7]
+# The patient is in the fifth column; all columns differ.
+KDD08_INFO = np.column_stack(
+    [KDD08_LABELS, *np.arange(18).reshape(3, 6), KDD08_PATIENTS, np.zeros((6, 2))]
+)
+
+
+def parse_kdd08(folder, info):
+    np.savetxt(folder / "Features.txt", KDD08_FEATURES, fmt="%.17g")
+    np.savetxt(folder / "Info.txt", info, fmt="%d")
+    return parse(KDD08_CARD, [folder / "Features.txt", folder / "Info.txt"])
 
 
 def test_kdd08(tmp_path):
-    """The patient is the fifth of the columns beside the label, which are all different
-    here.
-    """
-    X = np.random.default_rng(0).standard_normal((6, 117))
-    patients = [40, 7, 40, 12, 7, 7]
-    labels = [-1, 1, -1, -1, 1, -1]
-    info = np.column_stack(
-        [labels, *np.arange(18).reshape(3, 6), patients, np.zeros((6, 2))]
-    )
-    np.savetxt(tmp_path / "Features.txt", X, fmt="%.17g")
-    np.savetxt(tmp_path / "Info.txt", info, fmt="%d")
-    card = DATASETS["kdd08"].model_copy(update={"rows": 6, "positives": 2})
-    arrays = parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
-    assert np.array_equal(arrays.X, X)
-    assert arrays.y.tolist() == labels
+    arrays = parse_kdd08(tmp_path, KDD08_INFO)
+    assert np.array_equal(arrays.X, KDD08_FEATURES)
+    assert arrays.y.tolist() == KDD08_LABELS
     assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
-
-    for part, places in ((info[:-1], "6 5"), (info[:, :4], "patient")):
-        np.savetxt(tmp_path / "Info.txt", part, fmt="%d")
-        with raises(InputError, places):
-            parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
 @pytest.mark.parametrize(
-    ("text", "places"),
+    ("info", "words"),
+    [
+        pytest.param(KDD08_INFO[:-1], "6 5", id="a row too few"),
+        pytest.param(KDD08_INFO[:, :4], "patient", id="no column of patients"),
+    ],
+)
+def test_kdd08_with_another_file_of_labels(tmp_path, info, words):
+    with raises(InputError, words):
+        parse_kdd08(tmp_path, info)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
     [
         pytest.param("N,1,2\nM,1,x\n", "'x' 1 3", id="a word among numbers"),
         pytest.param("N,1,2\nM,1\n", "", id="a short row"),
@@ -504,11 +582,10 @@ def test_kdd08(tmp_path):
         pytest.param("N,1,2,3\nM,1,3,4\n", "2 3 1", id="columns beyond the card"),
     ],
 )
-def test_invalid_tables(tmp_path, text, places):
+def test_invalid_tables(tmp_path, text, words):
     path = tmp_path / "table"
     path.write_text(text)
-    card = DATASETS["letter"].model_copy(
-        update={"rows": 2, "features": 2, "positives": 1}
-    )
-    with raises(InputError, places):
+    sizes = {"rows": 2, "features": 2, "positives": 1}
+    card = DATASETS["letter"].model_copy(update=sizes)
+    with raises(InputError, words):
         parse(card, [path])

@@ -1,7 +1,4 @@
-"""A file is what it holds.
-
-It is taken out of any packing, whole and of bounded size.
-"""
+"""A file is taken out of any packing, whole and of bounded size."""
 
 import bz2
 import gzip
@@ -9,7 +6,9 @@ import io
 import lzma
 import tarfile
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -26,9 +25,9 @@ MEMBER = "training_data/toy.svm"
 COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
-def zipped(members, **options):
+def zipped(members):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, **options) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return file.getvalue()
@@ -87,56 +86,61 @@ def served_card(server, packing, content, **changes):
     return card.model_copy(update={"files": (file,)})
 
 
-def left_behind(cache):
+def mirror_name(packing):
+    """Return the name of the packed file in a mirror."""
+    return f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
+
+
+def names_in(cache):
+    """Return the names of all files in the cache."""
     return {path.name for path in cache.rglob("*") if path.is_file()}
 
 
 @pytest.mark.promise("R16")
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_from_a_folder(cache, tmp_path, packing):
+def test_a_file_comes_from_a_folder(cache, tmp_path, packing):
     (tmp_path / "toys").mkdir()
-    name = f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
-    (tmp_path / "toys" / name).write_bytes(packed(packing, TEXT))
-    (file,) = fetch(card_with(packing), tmp_path)
+    path = tmp_path / "toys" / mirror_name(packing)
+    path.write_bytes(packed(packing, TEXT))
+    [file] = fetch(card_with(packing), tmp_path)
     assert file.path.read_bytes() == TEXT
     assert file.status == "verified"
-    assert left_behind(cache) == {"toy.svm"}
+    assert names_in(cache) == {"toy.svm"}
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_from_a_mirror_with_an_address(cache, server, packing):
-    name = f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
-    server.serve(f"/toys/{name}", packed(packing, TEXT))
-    (file,) = fetch(card_with(packing), server.address)
+def test_a_file_comes_from_a_mirror_with_an_address(cache, server, packing):
+    server.serve(f"/toys/{mirror_name(packing)}", packed(packing, TEXT))
+    [file] = fetch(card_with(packing), server.address)
     assert file.path.read_bytes() == TEXT
-    assert left_behind(cache) == {"toy.svm"}
+    assert names_in(cache) == {"toy.svm"}
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_from_a_published_address(cache, server, packing):
+def test_a_file_comes_from_a_published_address(cache, server, packing):
     card = served_card(server, packing, packed(packing, TEXT))
-    (file,) = fetch(card)
+    [file] = fetch(card)
     assert file.path.read_bytes() == TEXT
-    assert left_behind(cache) == {"toy.svm"}
+    assert names_in(cache) == {"toy.svm"}
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_files_that_a_user_adds(tmp_path, add_card, packing):
+def test_a_user_adds_a_packed_file(tmp_path, add_card, packing):
     add_card(card_with(packing))
-    name = f"toy.svm.{packing}" if packing in COMPRESS else f"data.{packing}"
-    (tmp_path / name).write_bytes(packed(packing, TEXT))
-    (file,) = add_files("toy", [tmp_path / name])
+    path = tmp_path / mirror_name(packing)
+    path.write_bytes(packed(packing, TEXT))
+    [file] = add_files("toy", [path])
     assert file.path.read_bytes() == TEXT
 
 
-def test_the_data_are_the_same_in_any_packing(cache, tmp_path, server):
-    """The identity in keys of trials is that of the content."""
-    seen = set()
+def test_the_identity_is_the_same_in_any_packing(cache, server):
+    """The keys of trials have that of the content."""
+    identities = set()
     for packing in PACKINGS:
-        (file,) = fetch(served_card(server, packing, packed(packing, TEXT)))
-        seen.add(file.sha256)
+        [file] = fetch(served_card(server, packing, packed(packing, TEXT)))
+        identities.add(file.sha256)
         file.path.unlink()
-    assert len(seen) == 1
+    assert len(identities) == 1
 
 
 # --- what is refused, in a sentence, with exit code 3 ---
@@ -144,47 +148,66 @@ def test_the_data_are_the_same_in_any_packing(cache, tmp_path, server):
 
 @dataclass(frozen=True)
 class Fault:
-    change: object  # of packing and text to what is served
-    says: str
+    """What is served in place of an archive, and the words of the refusal."""
+
+    serve: Callable[[str], bytes]  # takes the packing
+    words: str
     packings: tuple[str, ...] = tuple(PACKINGS)
 
 
-def bomb(packing, text):
-    return packed(packing, text + bytes(60_000_000))
+# Each takes the packing of the archive, and returns what is served.
 
 
-def cut(packing, text):
-    whole = packed(packing, text)
-    return whole[: len(whole) // 2]
+def bomb(packing):
+    return packed(packing, TEXT + bytes(60_000_000))
 
 
-def other_text(packing, text):
-    return packed(packing, text[::-1])
+def cut_in_half(packing):
+    content = packed(packing, TEXT)
+    return content[: len(content) // 2]
+
+
+def other_text(packing):
+    return packed(packing, TEXT[::-1])
+
+
+def login_page(_packing):
+    return b"<html>Please log in</html>"
+
+
+def nothing(_packing):
+    return b""
+
+
+def other_member(packing):
+    return packed(packing, TEXT, "toy.svm")
+
+
+def folder_of_the_name(packing):
+    return packed(packing, b"", f"{MEMBER}/")
+
+
+def bomb_before_the_member(_packing):
+    return tarred({"README": bytes(60_000_000), MEMBER: TEXT})
 
 
 FAULTS = {
-    "bomb": Fault(bomb, "unpacks more than"),
-    "cut": Fault(cut, "archive"),
-    "other text": Fault(other_text, "checksum is wrong sha256"),
-    "login page": Fault(lambda *_: b"<html>Please log in</html>", "archive"),
-    "empty": Fault(lambda *_: b"", ""),
+    "bomb": Fault(bomb, words="unpacks more than"),
+    "cut": Fault(cut_in_half, words="archive"),
+    "other text": Fault(other_text, words="checksum is wrong sha256"),
+    "login page": Fault(login_page, words="archive"),
+    "empty": Fault(nothing, words=""),
     "other member": Fault(
-        lambda packing, text: packed(packing, text, "toy.svm"),
-        f"no member {MEMBER}",
-        ("zip", "tar.gz"),
+        other_member, words=f"no member {MEMBER}", packings=("zip", "tar.gz")
     ),
     "folder in place of the member": Fault(
-        lambda packing, _: packed(packing, b"", f"{MEMBER}/"),
-        f"no member {MEMBER}",
-        ("zip",),
+        folder_of_the_name, words=f"no member {MEMBER}", packings=("zip",)
     ),
     "bomb before the member": Fault(
-        lambda *_: tarred({"README": bytes(60_000_000), MEMBER: TEXT}),
-        "50,000",
-        ("tar.gz",),
+        bomb_before_the_member, words="50,000", packings=("tar.gz",)
     ),
 }
-CASES = [
+FAULTY_ARCHIVES = [
     pytest.param(fault, packing, id=f"{name}-{packing}")
     for name, fault in FAULTS.items()
     for packing in fault.packings
@@ -192,14 +215,14 @@ CASES = [
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize(("fault", "packing"), CASES)
+@pytest.mark.parametrize(("fault", "packing"), FAULTY_ARCHIVES)
 def test_faults_of_an_archive(cache, server, add_card, fault, packing):
-    add_card(served_card(server, packing, fault.change(packing, TEXT)))
-    done = invoke("data", "fetch", "toy")
-    assert done.exit_code == 3
-    (line,) = done.stderr.splitlines()
-    names(line, f"{server.address}/files/5976039 {fault.says}")
-    assert left_behind(cache) == set()
+    add_card(served_card(server, packing, fault.serve(packing)))
+    result = invoke("data", "fetch", "toy")
+    assert result.exit_code == 3
+    [line] = result.stderr.splitlines()
+    names(line, f"{server.address}/files/5976039 {fault.words}")
+    assert names_in(cache) == set()
 
 
 @pytest.mark.promise("R16")
@@ -209,7 +232,7 @@ def test_an_archive_with_another_checksum_is_not_unpacked(cache, server, monkeyp
     monkeypatch.setattr("precbench.data.cards.fetch.unpack", None)
     with raises(DataUnavailableError, f"{server.address}/files/5976039 {'0' * 64}"):
         fetch(card)
-    assert left_behind(cache) == set()
+    assert names_in(cache) == set()
 
 
 @pytest.mark.promise("R16")
@@ -220,24 +243,35 @@ def test_an_archive_larger_than_on_the_card(cache, server):
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_bomb_writes_no_more_than_its_limit(tmp_path, packing):
-    """No more than the limit is written, to the byte, before the error."""
+def test_a_bomb_writes_no_byte_more_than_its_limit(tmp_path, packing):
     archive = tmp_path / "archive"
-    archive.write_bytes(bomb(packing, b""))
+    archive.write_bytes(bomb(packing))
     target = tmp_path / "target"
     with raises(InputError, "1,000,000"):
         unpack(archive, packing, target, 1_000_000, member=MEMBER, stream_limit=10**9)
     assert target.stat().st_size <= 1_000_000
 
 
-def test_an_encrypted_member(tmp_path):
-    """The flag of encryption is set by hand, as zipfile writes no such members."""
+def encrypted():
+    """Return a zip whose second member has the flag of encryption.
+
+    The flag is set by hand, as zipfile writes no such members.
+    """
     content = bytearray(packed("zip", TEXT))
-    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        # of the second member
-        start = content.index(signature, content.index(signature) + 1)
-        content[start + offset] |= 1
-    (tmp_path / "archive").write_bytes(content)
+    in_header = second_place(content, b"PK\3\4") + 6
+    in_directory = second_place(content, b"PK\1\2") + 8
+    content[in_header] |= 1
+    content[in_directory] |= 1
+    return content
+
+
+def second_place(content, signature):
+    first = content.index(signature)
+    return content.index(signature, first + 1)
+
+
+def test_an_encrypted_member_is_refused(tmp_path):
+    (tmp_path / "archive").write_bytes(encrypted())
     with raises(InputError, "encrypted"):
         unpack(tmp_path / "archive", "zip", tmp_path / "out", 10_000, member=MEMBER)
 
@@ -252,38 +286,50 @@ def test_a_member_is_looked_up_and_never_a_path(tmp_path, member):
 # --- cards ---
 
 
+@dataclass(frozen=True)
+class InvalidArchive:
+    """Fields of an archive of a card that are changed, and the words of the refusal."""
+
+    packing: str
+    words: str
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+INVALID_ARCHIVES = {
+    "zip without a member": InvalidArchive(
+        "zip", changes={"member": None}, words="member"
+    ),
+    "tar without a member": InvalidArchive(
+        "tar.gz", changes={"member": None}, words="member"
+    ),
+    "gz with a member": InvalidArchive(
+        "gz", changes={"member": "a"}, words="member gz"
+    ),
+    "tar without a bound": InvalidArchive(
+        "tar.gz", changes={"max_unpacked_bytes": None}, words="tar.gz"
+    ),
+    "zip with a bound": InvalidArchive(
+        "zip", changes={"max_unpacked_bytes": 5}, words="max_unpacked_bytes"
+    ),
+    "unknown packing": InvalidArchive("rar", words="'rar' zip"),
+    "an address of http": InvalidArchive(
+        "gz", changes={"url": "http://example.org/a.gz"}, words="https"
+    ),
+    "empty": InvalidArchive("gz", changes={"max_bytes": 0}, words="0"),
+    "a short checksum": InvalidArchive("gz", changes={"sha256": "abc"}, words="64"),
+}
+
+
 @pytest.mark.promise("R17")
-@pytest.mark.parametrize(
-    ("packing", "change", "places"),
-    [
-        pytest.param("zip", {"member": None}, "member", id="zip without a member"),
-        pytest.param("tar.gz", {"member": None}, "member", id="tar without a member"),
-        pytest.param("gz", {"member": "a"}, "member gz", id="gz with a member"),
-        pytest.param(
-            "tar.gz", {"max_unpacked_bytes": None}, "tar.gz", id="tar without a bound"
-        ),
-        pytest.param(
-            "zip",
-            {"max_unpacked_bytes": 5},
-            "max_unpacked_bytes",
-            id="a bound below the size",
-        ),
-        pytest.param("rar", {}, "'rar' zip", id="unknown packing"),
-        pytest.param(
-            "gz", {"url": "http://example.org/a.gz"}, "https", id="an address of http"
-        ),
-        pytest.param("gz", {"max_bytes": 0}, "0", id="empty"),
-        pytest.param("gz", {"sha256": "abc"}, "64", id="a short checksum"),
-    ],
-)
-def test_invalid_archives(packing, change, places):
+@pytest.mark.parametrize("case", INVALID_ARCHIVES.values(), ids=INVALID_ARCHIVES)
+def test_invalid_archives(case):
     with pytest.raises(ValueError) as caught:
-        Archive.model_validate(archive_fields(packing, **change))
-    names(str(caught.value), places)
+        Archive.model_validate(archive_fields(case.packing, **case.changes))
+    names(str(caught.value), case.words)
 
 
 def test_covertype_in_the_packing_of_the_mirror(cache, mirror):
-    (file,) = fetch(find_card("covtype"), mirror)
+    [file] = fetch(find_card("covtype"), mirror)
     assert file.status == "verified"
     assert file.name == "covtype.data"
     assert file.bytes == 75_169_317

@@ -47,13 +47,30 @@ class Place(NamedTuple):
     column: int
 
 
+class _Complaint(NamedTuple):
+    """A problem of a file, and the place to which it belongs."""
+
+    file: str
+    place: Place
+    keys: Keys
+    message: str
+
+    def __str__(self) -> str:
+        """Return ``file:line:column: solvers.a.tune[0]: message``."""
+        start = f"{self.file}:{self.place.line}:{self.place.column}:"
+        path = _path(self.keys)
+        if path:
+            return f"{start} {path}: {self.message}"
+        return f"{start} {self.message}"
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a file, and the place of each piece."""
 
     file: str  # the name in messages
     data: Any  # dictionaries with text as keys, lists, and scalars
-    where: Mapping[Keys, tuple[int, int]]  # line and column of each key or item
+    where: Mapping[Keys, Place]  # of each key or item
     base: "Document | None" = None  # the file that this one extends, see `extended`
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
@@ -61,18 +78,19 @@ class Document:
 
         Problems are in the order of the file; those in the base file come last.
         """
-        own_lines: list[tuple[Place, str]] = []
-        base_lines: list[tuple[Place, str]] = []
+        of_this_file: list[_Complaint] = []
+        of_base: list[_Complaint] = []
         for keys, message in problems:
             document = self._document_of(keys)
             place = document._place(keys)
-            line = _complaint(document.file, place, keys, message)
-            (own_lines if document is self else base_lines).append((place, line))
-        in_order = [
-            *sorted(own_lines, key=_by_place),
-            *sorted(base_lines, key=_by_place),
-        ]
-        lines = list(dict.fromkeys(line for _place, line in in_order))
+            complaint = _Complaint(document.file, place, keys, message)
+            if document is self:
+                of_this_file.append(complaint)
+            else:
+                of_base.append(complaint)
+        of_this_file.sort(key=_place_of)
+        of_base.sort(key=_place_of)
+        lines = _distinct(str(complaint) for complaint in [*of_this_file, *of_base])
         n_more = len(lines) - MAX_MISTAKES
         if n_more > 0:
             lines[MAX_MISTAKES:] = [f"{self.file}: and {n_more:,} more"]
@@ -90,7 +108,7 @@ class Document:
         around = keys
         while around not in self.where:
             around = around[:-1]
-        return Place(*self.where[around])
+        return self.where[around]
 
 
 def load(path: Path) -> Document:
@@ -140,7 +158,7 @@ def extended(own: Document, folder: Path) -> Document:
         raise own.refusal([(place, f"{name} has no keys; name another file")])
     if "extends" in base.data:
         raise own.refusal([(place, f"{name} extends a third file; name another file")])
-    data = {**base.data, **own.data}
+    data = base.data | own.data
     del data["extends"]
     return replace(own, data=data, base=base)
 
@@ -152,15 +170,15 @@ def parse(text: str, file: str = "<text>") -> Document:
         data = builder.document()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        raise InputError(
-            _complaint(file, place, (), "a character YAML does not allow")
-        ) from error
+        place = Place(
+            line=before.count("\n") + 1, column=len(before) - before.rfind("\n")
+        )
+        complaint = _Complaint(file, place, (), "a character YAML does not allow")
+        raise InputError(str(complaint)) from error
     except yaml.MarkedYAMLError as error:
         message = ", ".join(part for part in (error.problem, error.context) if part)
-        raise InputError(
-            _complaint(file, _position(error.problem_mark), (), message)
-        ) from error
+        complaint = _Complaint(file, _position(error.problem_mark), (), message)
+        raise InputError(str(complaint)) from error
     if builder.mistakes:
         raise InputError("\n".join(builder.mistakes))
     return Document(file, data, builder.where)
@@ -180,16 +198,15 @@ class _Builder:
         """Read the only document and return its data, None for an empty file."""
         data = None
         for event in self._events:
-            is_second = bool(self.where)
-            if isinstance(event, yaml.DocumentStartEvent) and is_second:
+            if isinstance(event, yaml.NodeEvent):
+                data = self._value(event, ())
+            elif isinstance(event, yaml.DocumentStartEvent) and self.where:
                 self._refuse(
                     event,
                     (),
                     "a second document (give it a file of its own)",
                     fatal=True,
                 )
-            elif isinstance(event, yaml.NodeEvent):
-                data = self._value(event, ())
         self.where.setdefault((), Place(1, 1))  # of the whole, for an empty file
         return data
 
@@ -203,21 +220,29 @@ class _Builder:
         if len(keys) == MAX_DEPTH:
             self._refuse(event, keys, f"more than {MAX_DEPTH} levels", fatal=True)
         if isinstance(event, yaml.SequenceStartEvent):
-            items: list[Any] = []
-            for item in self._events_to_the_end():
-                items.append(self._value(item, (*keys, len(items))))
-            return items
+            return self._list(keys)
+        return self._mapping(keys)
+
+    def _list(self, keys: Keys) -> list[Any]:
+        """Read the items of the list at `keys`, to its end."""
+        items: list[Any] = []
+        for event in self._events_to_the_end():
+            items.append(self._value(event, (*keys, len(items))))
+        return items
+
+    def _mapping(self, keys: Keys) -> dict[str, Any]:
+        """Read the keys and values of the mapping at `keys`, to its end."""
         mapping = {}
-        for key in self._events_to_the_end():
-            name = self._key(key, keys)
-            value = next(self._events)  # follows its key
-            mapping[name] = self._value(value, (*keys, name))
+        for event in self._events_to_the_end():
+            name = self._key(event, keys)
+            first_of_value = next(self._events)
+            mapping[name] = self._value(first_of_value, (*keys, name))
         return mapping
 
     def _events_to_the_end(self) -> Iterator[Any]:
-        """Yield the events up to the end of the present list or mapping.
+        """Yield the first event of each part of the present list or mapping.
 
-        Whoever takes an event of a part takes the other events of the part, too.
+        The caller takes the other events of the part before it asks for the next part.
         """
         for event in self._events:
             if isinstance(event, yaml.CollectionEndEvent):
@@ -230,17 +255,14 @@ class _Builder:
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
         name: str = event.value
-        # allowed in values, so `_refuse_special` lets them pass
-        if {"\n", "\t"} & set(name):
+        if "\n" in name or "\t" in name:  # which `_refuse_special` allows in values
             self._refuse(event, keys, "a control character in a text")
-        first = self.where.get((*keys, name))
-        if first is not None:
-            self._refuse(
-                event,
-                (*keys, name),
-                f"duplicate key {name!r}, first in line {first.line}",
-            )
-        self.where.setdefault((*keys, name), _position(event.start_mark))
+        path = (*keys, name)
+        if path in self.where:
+            line = self.where[path].line
+            self._note(event, path, f"duplicate key {name!r}, first in line {line}")
+        else:
+            self.where[path] = _position(event.start_mark)
         return name
 
     def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
@@ -295,28 +317,37 @@ class _Builder:
     def _refuse(
         self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False
     ) -> None:
+        """Note what a file must not have; go on as `_note` does."""
+        self._note(event, keys, f"not allowed here: {what}", fatal)
+
+    def _note(
+        self, event: yaml.Event, keys: Keys, message: str, fatal: bool = False
+    ) -> None:
         """Note a mistake; raise all if it is `fatal`, or there are `MAX_MISTAKES`."""
-        # A duplicate key is a mistake anywhere.
-        is_duplicate = what.startswith("duplicate")
-        message = what if is_duplicate else f"not allowed here: {what}"
-        place = _position(event.start_mark)
-        self.mistakes.append(_complaint(self.file, place, keys, message))
+        complaint = _Complaint(self.file, _position(event.start_mark), keys, message)
+        self.mistakes.append(str(complaint))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
             raise InputError("\n".join(self.mistakes))
 
 
 def _position(mark: Any) -> Place:
     """Return the place of a mark of the parser, which counts from 0."""
-    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+    if mark is None:
+        return Place(1, 1)
+    return Place(mark.line + 1, mark.column + 1)
 
 
-def _by_place(placed_line: tuple[Place, str]) -> Place:
-    place, _line = placed_line
-    return place
+def _place_of(complaint: _Complaint) -> Place:
+    return complaint.place
 
 
-def _complaint(file: str, place: Place, keys: Keys, message: str) -> str:
-    """Return ``file:line:column: solvers.a.tune[0]: message``."""
+def _distinct(lines: Iterable[str]) -> list[str]:
+    """Return the lines without repetitions, in their order."""
+    return [*dict.fromkeys(lines)]
+
+
+def _path(keys: Keys) -> str:
+    """Return keys in writing: ``solvers.a.tune[0]``."""
     path = ""
     for key in keys:
         if isinstance(key, int):
@@ -325,5 +356,4 @@ def _complaint(file: str, place: Place, keys: Keys, message: str) -> str:
             path += f".{key}"
         else:
             path = key
-    start = f"{file}:{place.line}:{place.column}:"
-    return f"{start} {path}: {message}" if path else f"{start} {message}"
+    return path

@@ -43,15 +43,14 @@ _PROBLEMS = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise a pydantic error with the problems, if any; pydantic adds the place."""
-    details = [
-        InitErrorDetails(
-            type=PydanticCustomError("problem", "{text}", {"text": text}),
-            loc=path,
-            input=None,
-        )
-        for path, text in dict.fromkeys(problems)
-    ]
+    """Raise a pydantic error with the problems, if there are any.
+
+    Pydantic adds the place of the section.
+    """
+    details = []
+    for path, text in dict.fromkeys(problems):  # each once
+        error = PydanticCustomError("problem", "{text}", {"text": text})
+        details.append(InitErrorDetails(type=error, loc=path, input=None))
     if details:
         raise ValidationError.from_exception_data("config", details)
 
@@ -72,9 +71,9 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
     """Return the places of values that equal an earlier value."""
     places = []
     earlier: set[Hashable] = set()
-    for i, value in enumerate(values):
+    for place, value in enumerate(values):
         if value in earlier:
-            places.append(i)
+            places.append(place)
         earlier.add(value)
     return places
 
@@ -90,10 +89,9 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
     if kind == "extra_forbidden":
         return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
-        # Pydantic's text "'a', 'b' or 'c'" becomes a list.
+        # Pydantic's text is "'a', 'b' or 'c'".
         expected = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
-        options = expected.split(", ")
-        hint = did_you_mean(error["input"], options)
+        hint = did_you_mean(error["input"], expected.split(", "))
         return f"{value} is none of {expected}{hint}"
     problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
     return f"{problem}, found {value}"
@@ -118,7 +116,8 @@ def known(what: str, registry: str) -> AfterValidator:
     """
 
     def check(name: str) -> str:
-        refuse(at((), unknown(what, name, resolve_name(registry))))
+        members = resolve_name(registry)
+        refuse(at((), unknown(what, name, members)))
         return name
 
     return AfterValidator(check)
@@ -133,11 +132,23 @@ def _not_empty(items: Any) -> Any:
 Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
 
 
+def _is_misspelt_elsewhere(fault: Any, faults: Iterable[Any], keys: list[str]) -> bool:
+    """Return whether a key is missing because another one of the faults misspells it.
+
+    Then "unknown key", with a hint at the right key, is enough.
+    """
+    if fault["type"] != "missing":
+        return False
+    hint = f"did you mean {fault['loc'][-1]!r}?"
+    unknown_keys = [other for other in faults if other["type"] == "extra_forbidden"]
+    return any(hint in in_plain_words(other, keys) for other in unknown_keys)
+
+
 class Section(BaseModel):
     """A mapping in a file: unknown keys are refused, nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    # that a file may have here, beside the fields
+    # What a file may have here beside the fields
     more_keys: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="wrap")
@@ -148,25 +159,22 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             faults = error.errors()
+        keys = cls._keys()
+        problems: list[Problem] = []
+        for fault in faults:
+            if not _is_misspelt_elsewhere(fault, faults, keys):
+                path = cls._path(fault["loc"])
+                problems.append((path, in_plain_words(fault, keys)))
+        return refuse(problems)  # raises: the misspelt keys are left, if nothing else
+
+    @classmethod
+    def _keys(cls) -> list[str]:
+        """Return all keys that a file may have here."""
         keys = [
             str(field.validation_alias or name)
             for name, field in cls.model_fields.items()
         ]
-        keys += cls.more_keys
-        # A misspelt key gives two mistakes: "unknown key", with a hint at the right
-        # key, is enough.
-        hints = ""
-        for fault in faults:
-            if fault["type"] == "extra_forbidden":
-                hints += in_plain_words(fault, keys)
-        problems: list[Problem] = []
-        for fault in faults:
-            if fault["type"] == "missing":
-                hint = f"did you mean {fault['loc'][-1]!r}?"
-                if hint in hints:
-                    continue
-            problems.append((cls._path(fault["loc"]), in_plain_words(fault, keys)))
-        return refuse(problems)  # always raises: a problem is left
+        return [*keys, *cls.more_keys]
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
@@ -184,4 +192,5 @@ def validated(
     try:
         return kind.model_validate(document.data, context=context)
     except ValidationError as error:
-        raise document.refusal((e["loc"], e["msg"]) for e in error.errors()) from None
+        problems = [(fault["loc"], fault["msg"]) for fault in error.errors()]
+        raise document.refusal(problems) from None

@@ -6,7 +6,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from precbench.core.yaml.document import load
-from precbench.core.yaml.models import Items, Section, at, matching, refuse, validated
+from precbench.core.yaml.models import (
+    Items,
+    Problem,
+    Section,
+    at,
+    matching,
+    refuse,
+    validated,
+)
 
 # A name becomes part of a path: no separator, no leading dot, ASCII only.
 PlainName = Annotated[
@@ -43,14 +51,17 @@ class Archive(Section):
 
     @model_validator(mode="after")
     def _fits_its_packing(self) -> Self:
-        if self.packing in ("zip", "tar.gz") and self.member is None:
-            refuse([(("member",), f"is missing: which file of the {self.packing}")])
-        if self.packing not in ("zip", "tar.gz") and self.member is not None:
-            refuse(
-                [(("member",), f"has no meaning for {self.packing}: it holds one file")]
-            )
-        if (self.packing == "tar.gz") != (self.max_unpacked_bytes is not None):
-            refuse([(("max_unpacked_bytes",), "is for tar.gz, which needs it")])
+        holds_several_files = self.packing in ("zip", "tar.gz")
+        has_member = self.member is not None
+        if holds_several_files and not has_member:
+            text = f"is missing: which file of the {self.packing}"
+            refuse(at(("member",), [text]))
+        if has_member and not holds_several_files:
+            text = f"has no meaning for {self.packing}: it holds one file"
+            refuse(at(("member",), [text]))
+        has_bound = self.max_unpacked_bytes is not None
+        if has_bound != (self.packing == "tar.gz"):
+            refuse(at(("max_unpacked_bytes",), ["is for tar.gz, which needs it"]))
         return self
 
     @property
@@ -115,27 +126,27 @@ class Card(Section):
     folder: PlainName  # in a cache or a mirror
     format: Literal["svmlight", "csv", "kdd08", "ppi", "synthetic"]
     files: Items[File] = ()  # their rows are joined in this order
-    label_column: PositiveInt | None = None  # csv, from 1
-    separator: Literal["comma", "blanks"] = "comma"  # csv
-    # csv, from 1; None: all but the label
+    # Of csv; columns count from 1. Without `feature_columns`: all but the label.
+    label_column: PositiveInt | None = None
+    separator: Literal["comma", "blanks"] = "comma"
     feature_columns: Items[PositiveInt] | None = None
     positive: str | int | float | None = None  # label of the positive class, as printed
     generator: Literal["counterexample", "margin", "signal"] | None = None
-    # margin of ``generator: margin``
+    # Of ``generator: margin``: the margin
     gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
-    # Fraction of the variance of ``generator: signal`` that no linear function
-    # explains.
+    # Of ``generator: signal``: the fraction of the variance that no linear function
+    # explains
     non_linear: Annotated[float, Field(ge=0, le=1)] | None = None
-    # positives, and as many negatives, that swap labels
+    # So many positives, and as many negatives, swap their labels.
     swapped: Annotated[int, Field(ge=0)] = 0
     rows: PositiveInt
     features: PositiveInt
     positives: PositiveInt
-    # the first rows are the provided training set
+    # So many of the first rows are the provided training set.
     train_rows: PositiveInt | None = None
     scaling: Literal["standardise", "unit", "none"]  # recommended
     licence: str
-    # to accept before the files are fetched from their addresses
+    # To be accepted before the files are fetched from their addresses
     terms: str | None = None
     citation: str
     used_by: Items[Use] = ()
@@ -146,55 +157,61 @@ class Card(Section):
     def fetch_command(self) -> str:
         """The command that downloads the files."""
         command = f"precbench data fetch {self.name}"
-        return command if self.terms is None else f"{command} --accept-terms"
+        if self.terms is None:
+            return command
+        return f"{command} --accept-terms"
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Refuse missing keys, keys without meaning, and wrong counts."""
+        """Refuse missing keys and keys without meaning, then wrong counts."""
         is_synthetic = self.format == "synthetic"
-        kind = self.generator if is_synthetic and self.generator else self.format
-        is_needed = {  # whether a key is needed; otherwise it has no meaning
-            "files": not is_synthetic,
-            "positive": not is_synthetic,
-            "stand_in": not is_synthetic,
-            "label_column": self.format == "csv",
-            "generator": is_synthetic,
-            "gamma": self.generator == "margin",
-            "non_linear": self.generator == "signal",
-        }
-        wrong_keys = []
-        for field, needed in is_needed.items():
-            is_given = getattr(self, field) not in (None, ())
-            if needed and not is_given:
-                wrong_keys.append(((field,), "is missing"))
-            if is_given and not needed:
-                wrong_keys.append(((field,), f"has no meaning for {kind}"))
-        refuse(wrong_keys)
-        wrong_counts = []
-        columns = self.feature_columns
-        if columns is not None and len(columns) != self.features:
-            text = (
-                f"lists {len(columns)} columns, but the card has {self.features}"
-                " features"
-            )
-            wrong_counts.append((("feature_columns",), text))
-        if self.positives >= self.rows:
-            text = f"{self.positives} positives of {self.rows} rows leave no negatives"
-            wrong_counts.append((("positives",), text))
-        refuse(wrong_counts)
+        refuse(
+            [
+                *self._check_key("files", is_needed=not is_synthetic),
+                *self._check_key("positive", is_needed=not is_synthetic),
+                *self._check_key("stand_in", is_needed=not is_synthetic),
+                *self._check_key("label_column", is_needed=self.format == "csv"),
+                *self._check_key("generator", is_needed=is_synthetic),
+                *self._check_key("gamma", is_needed=self.generator == "margin"),
+                *self._check_key("non_linear", is_needed=self.generator == "signal"),
+            ]
+        )
+        refuse([*self._check_columns(), *self._check_positives()])
         return self
+
+    def _check_key(self, key: str, *, is_needed: bool) -> list[Problem]:
+        """Return the problem of a key that is missing, or given where not needed."""
+        is_given = getattr(self, key) not in (None, ())
+        if is_needed and not is_given:
+            return at((key,), ["is missing"])
+        if is_given and not is_needed:
+            kind: str = self.format
+            if self.format == "synthetic" and self.generator is not None:
+                kind = self.generator
+            return at((key,), [f"has no meaning for {kind}"])
+        return []
+
+    def _check_columns(self) -> list[Problem]:
+        columns = self.feature_columns
+        if columns is None or len(columns) == self.features:
+            return []
+        text = (
+            f"lists {len(columns)} columns, but the card has {self.features} features"
+        )
+        return at(("feature_columns",), [text])
+
+    def _check_positives(self) -> list[Problem]:
+        if self.positives < self.rows:
+            return []
+        text = f"{self.positives} positives of {self.rows} rows leave no negatives"
+        return at(("positives",), [text])
 
 
 def read_card(path: Path) -> Card:
-    """Return the checked card of ``NAME.yaml``.
-
-    The error has one line for each mistake.
-    """
+    """Return the card of ``NAME.yaml``, or raise with a line for each mistake."""
     document = load(path)
-    card = validated(document, Card)  # checks the types and rules of the keys
+    card = validated(document, Card)
     if card.name != path.stem:
-        # With `at`, the error names the line of the key `name`.
-        raise document.refusal(
-            at(("name",), [f"should be the file's name, {path.stem!r}"])
-        )
+        text = f"should be the file's name, {path.stem!r}"
+        raise document.refusal(at(("name",), [text]))
     return card

@@ -4,7 +4,7 @@ Installed packages add cards: entry points of the group ``precbench.cards`` name
 packages with YAML.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -19,33 +19,30 @@ from precbench.data.cards.card import Card, read_card
 @cache
 def _paths() -> dict[str, Path]:
     """Return the card files by the name of the data set, the shipped ones first."""
-    paths = dict(
-        sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml"))
-    )
+    own_paths = sorted(shipped("datasets").glob("*.yaml"), key=lambda path: path.stem)
+    paths = {path.stem: path for path in own_paths}
     for entry in find_entry_points("precbench.cards"):
-        # by an installed package
         added = {path.stem: path for path in _cards_of(entry)}
-        if repeated := sorted(paths.keys() & added.keys()):
+        names_in_use = sorted(paths.keys() & added.keys())
+        if names_in_use:
             raise refusal(
-                entry, f"adds a data set {repeated[0]!r}, and that name is in use"
+                entry, f"adds a data set {names_in_use[0]!r}, and that name is in use"
             )
         paths |= added
     return paths
 
 
 def _cards_of(entry: EntryPoint) -> list[Path]:
-    """Return the cards in the package that an entry point names.
-
-    The package is not imported.
-    """
+    """Return the cards in the package that an entry point names; do not import it."""
     try:
         spec = find_spec(entry.value)
     except Exception as error:
         raise refusal(
             entry, f"cannot be used: {type(error).__name__}: {error}"
         ) from error
-    # None: no package
-    folders = [] if spec is None else spec.submodule_search_locations or []
+    folders: Iterable[str] = ()
+    if spec is not None and spec.submodule_search_locations is not None:
+        folders = spec.submodule_search_locations  # of a package
     paths = sorted(path for folder in folders for path in Path(folder).glob("*.yaml"))
     if not paths:
         raise refusal(
@@ -58,10 +55,7 @@ _card = cache(read_card)  # each file is read once
 
 
 class _Cards(Mapping[str, "Card"]):
-    """Cards by name.
-
-    The cards of precbench in alphabetical order, then the cards of packages.
-    """
+    """Cards by name: those of precbench in alphabetical order, then of packages."""
 
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])

@@ -1,7 +1,4 @@
-"""Downloads of bounded size.
-
-The error of one that fails names the cause and what to do.
-"""
+"""Downloads of bounded size, whose errors name the cause and what to do."""
 
 import contextlib
 import http.client
@@ -19,8 +16,14 @@ CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 60.0  # between two packets
 _SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"
 _CHUNK = 1 << 14
-# Codes of OpenSSL for a certificate that nobody vouches for who is trusted here
-_UNTRUSTED = {2, 18, 19, 20, 21}
+# Codes of OpenSSL for a certificate for which nobody vouches who is trusted here
+_UNTRUSTED = {
+    2,  # unable to get the issuer's certificate
+    18,  # self-signed
+    19,  # self-signed certificate in the chain
+    20,  # unable to get the issuer's certificate on this machine
+    21,  # unable to verify the first certificate
+}
 
 _Error = TypeVar("_Error", bound=BaseException)
 
@@ -75,7 +78,7 @@ def download(address: str, path: Path, limit: int) -> None:
 def _refuse_unsafe_redirect(answer: Any, **_: object) -> None:
     """Refuse to follow a redirect to http; requests calls this with every answer."""
     target = answer.headers.get("location", "")
-    with contextlib.suppress(ValueError):  # "http://[" is no address, thus not safe
+    with contextlib.suppress(ValueError):  # "http://[" stays, and is not safe
         target = urljoin(answer.url, target)
     if not is_safe(target):
         answer.close()
@@ -91,7 +94,7 @@ def _write(answer: Any, path: Path, limit: int) -> None:
     n_bytes = 0
     with path.open("wb") as file:
         try:
-            # `read1` returns what is there, so that no byte is lost when no more comes.
+            # `read1` returns what is there, so no byte is lost when no more comes.
             while chunk := answer.raw.read1(_CHUNK, decode_content=True):
                 n_bytes += len(chunk)
                 if n_bytes > limit:
@@ -108,10 +111,11 @@ def _why_cut(error: Exception, answer: Any) -> str:
     """Say where a transfer ended."""
     import urllib3
 
-    so_far = f"{answer.raw.tell():,} bytes"  # as transferred, which may be compressed
+    n_bytes = answer.raw.tell()  # as transferred, which may be compressed
+    so_far = f"{n_bytes:,} bytes"
     length = answer.headers.get("content-length", "")
     if length.isascii() and length.isdigit():
-        so_far = f"{answer.raw.tell():,} of {int(length):,} bytes"
+        so_far = f"{n_bytes:,} of {int(length):,} bytes"
     if isinstance(error, urllib3.exceptions.DecodeError):
         return f"what came is damaged after {so_far}; try again"
     if isinstance(error, urllib3.exceptions.ReadTimeoutError):
@@ -129,11 +133,13 @@ def _why_unreachable(error: Any, address: str) -> str:
 
     if isinstance(error, requests.exceptions.InvalidURL):
         return f"the address, or that of a proxy, is not valid ({error})"
-    url = error.request.url if error.request is not None else None
-    url = url or address  # that of the last redirect, if any
-    server = url.split("/")[2].rpartition("@")[2]  # without a password
-    has_no_connection = _cause(error, urllib3.exceptions.NewConnectionError)
-    if proxy := _proxy(url):
+    url = address
+    if error.request is not None and error.request.url:
+        url = error.request.url  # of the last redirect
+    server = _host(url)
+    proxy = _proxy(url)
+    has_no_connection = _cause(error, urllib3.exceptions.NewConnectionError) is not None
+    if proxy:
         if has_no_connection or isinstance(error, requests.exceptions.ProxyError):
             return _why_no_proxy(error, f"the proxy {proxy}")
         server = f"{server} (through the proxy {proxy})"
@@ -158,32 +164,31 @@ def _why_no_proxy(error: Exception, proxy: str) -> str:
     if _cause(error, ssl.SSLError):
         return _why_not_secure(error, proxy)
     reason = _reason(error)
-    _, is_refusal, refusal = reason.partition("Tunnel connection failed: ")
-    if is_refusal:
-        return f"{proxy} refuses the connection ({refusal}); check HTTPS_PROXY"
+    _, tunnel_failed, answer = reason.partition("Tunnel connection failed: ")
+    if tunnel_failed:
+        return f"{proxy} refuses the connection ({answer}); check HTTPS_PROXY"
     return f"{proxy} does not answer ({reason}); check HTTPS_PROXY"
 
 
 def _why_not_secure(error: Exception, server: str) -> str:
-    """Say what is wrong with a server's certificate, or with those to compare it."""
-    reason = _reason(error)
-    certificate = _cause(error, ssl.SSLCertVerificationError)
-    if certificate is None:
-        if "NO_CERTIFICATE_OR_CRL_FOUND" in reason:
+    """Say what is wrong with a server's certificate, or with the user's bundle."""
+    refused_certificate = _cause(error, ssl.SSLCertVerificationError)
+    if refused_certificate is not None:
+        fault = refused_certificate.verify_message
+        if refused_certificate.verify_code in _UNTRUSTED:
             return (
-                "the file that REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names holds no"
-                " certificate"
+                f"the certificate of {server} is not trusted ({fault});"
+                " where a proxy of your organisation signs connections, name the file"
+                " with its certificates in REQUESTS_CA_BUNDLE"
             )
-        return f"{server} makes no secure connection ({reason})"
-    if certificate.verify_code not in _UNTRUSTED:
+        return f"the certificate of {server} is not valid ({fault})"
+    reason = _reason(error)
+    if "NO_CERTIFICATE_OR_CRL_FOUND" in reason:
         return (
-            f"the certificate of {server} is not valid ({certificate.verify_message})"
+            "the file that REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names holds no"
+            " certificate"
         )
-    return (
-        f"the certificate of {server} is not trusted ({certificate.verify_message});"
-        " where a proxy of your organisation signs connections, name the file with its"
-        " certificates in REQUESTS_CA_BUNDLE"
-    )
+    return f"{server} makes no secure connection ({reason})"
 
 
 def _proxy(url: str) -> str:
@@ -191,15 +196,30 @@ def _proxy(url: str) -> str:
     import requests
 
     proxies = requests.utils.get_environ_proxies(url)
-    address = requests.utils.select_proxy(url, proxies) or ""
-    # without a password
-    return address.rpartition("://")[2].rpartition("@")[2].rstrip("/")
+    proxy = requests.utils.select_proxy(url, proxies)
+    if proxy is None:
+        return ""
+    _, _, after_scheme = proxy.rpartition("://")
+    return _without_password(after_scheme).rstrip("/")
+
+
+def _host(url: str) -> str:
+    """Return host and port of an address."""
+    return _without_password(url.split("/")[2])
+
+
+def _without_password(server: str) -> str:
+    """Return host and port from ``user:password@host:port``."""
+    _, _, host = server.rpartition("@")
+    return host
 
 
 def _reason(error: BaseException) -> str:
     """Return the words of the operating system for a failure."""
     cause = _cause(error, OSError)
-    return str(error) if cause is None else cause.strerror or str(cause)
+    if cause is None:
+        return str(error)
+    return cause.strerror or str(cause)
 
 
 def _cause(error: BaseException, kind: type[_Error]) -> _Error | None:

@@ -1,6 +1,4 @@
-"""Files of a card.
-
-Fetched from a mirror or the web, kept in the cache, and cleaned away.
+"""Files of a card: fetched from a mirror or the web, kept in the cache, cleaned away.
 
 A file is what it holds, not how it was packed: a source may have it as it is,
 compressed, or in an archive. It enters the cache, unpacked, only if its size and its
@@ -15,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from precbench.core.errors import DataUnavailableError, InputError
 from precbench.core.files import is_full, temporary, writing
@@ -37,12 +35,10 @@ _COMPRESSED: tuple[Packing, ...] = ("gz", "bz2", "xz")
 
 @dataclass(frozen=True)
 class FileReport:
-    """State of one file of the cache.
-
-    "as added": present, but no checksum is published.
-    """
+    """State of one file of the cache."""
 
     name: str
+    # "as added": of the right size, but no checksum is published
     status: Literal["verified", "as added", "damaged", "missing"]
     path: Path
     expected: str | None  # the published checksum
@@ -60,8 +56,15 @@ class _Source:
 
     @property
     def server(self) -> str | None:
-        is_remote = self.address.startswith(("https://", "http://"))
-        return self.address.split("/")[2] if is_remote else None
+        """Host and port, None for a path."""
+        if self.address.startswith(("https://", "http://")):
+            return self.address.split("/")[2]
+        return None
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it is a packed file of a mirror that the card does not name."""
+        return self.packing is not None and self.archive is None
 
 
 class _SourceError(InputError):
@@ -74,9 +77,7 @@ def fetch(
     *,
     accept_terms: bool = False,
 ) -> tuple[FileReport, ...]:
-    """Fetch missing and damaged files of a card into the cache.
-
-    Return a report on each file.
+    """Fetch missing and damaged files of a card into the cache; report on each file.
 
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with ``<folder of
     the card>/<file name>``. There the file may also be compressed, with ``.gz``,
@@ -94,9 +95,9 @@ def fetch(
     root = _mirror_address(mirror)
     is_allowed = accept_terms or card.terms is None
     unverified: dict[str, Path] = {}  # by the name of the file
-    with _receiving(card) as place:
+    with _receiving(card) as folder:
         for file in to_fetch:
-            path = _obtain_somewhere(card, file, root, place, is_allowed)
+            path = _obtain_somewhere(card, file, root, folder, is_allowed)
             if file.checksum:  # stays in the cache, even if a later file cannot be had
                 path.replace(_cached(card, file))
             else:
@@ -108,40 +109,37 @@ def fetch(
 def add_files(
     name: str, paths: Iterable[str | os.PathLike[str]]
 ) -> tuple[FileReport, ...]:
-    """Copy the user's files, named as on the card, to the cache (all or none).
+    """Copy the user's files to the cache, all or none; report on all files of the card.
 
-    Return `info`.
-
-    They may be packed, as those of a mirror.
+    They are named as on the card, or packed as those of a mirror.
     """
     card = find_card(name)
     if not card.files:
         raise InputError(
             f"{name} is generated and has no files; use {name} without adding files"
         )
-    with _receiving(card) as place:
-        new: dict[str, Path] = {}
+    with _receiving(card) as folder:
+        new: dict[str, Path] = {}  # by the name of the file
         for path in map(Path, paths):
             for file, source in _recognise(card, path):
-                new[file.name] = _obtain(file, source, place)
+                new[file.name] = _obtain(file, source, folder)
         _accept(card, new)
     return info(name)
 
 
 def _recognise(card: Card, path: Path) -> list[tuple[File, _Source]]:
     """Return the files of a card that a user's file holds, by its name."""
-    held = [
-        (file, source)
-        for file in card.files
-        for source in _sources_in(str(path.parent), file)
-        if Path(source.address) == path
-    ]
-    if not held:
+    recognised = []
+    for file in card.files:
+        for source in _sources_in(str(path.parent), file):
+            if Path(source.address) == path:
+                recognised.append((file, source))
+    if not recognised:
         raise _SourceError(
             f"{path} cannot be used: {path.name} is not a file of {card.name}; give "
             f"{_file_names(card)}"
         )
-    return held
+    return recognised
 
 
 def info(name: str) -> tuple[FileReport, ...]:
@@ -151,19 +149,22 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Check the size and, if published, the checksum of a file in the cache.
-
-    Report on it.
-    """
+    """Report on a file in the cache: its size and, if published, its checksum."""
     path = _cached(card, file)
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
-    # "as added": no checksum is published, but the size is right.
-    status: Any = (
-        "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
-    )
+    status: Literal["verified", "as added", "damaged"] = "as added"
+    if _fault(file, path):
+        status = "damaged"
+    elif file.checksum:
+        status = "verified"
     return FileReport(
-        file.name, status, path, file.checksum, _digest(path), path.stat().st_size
+        name=file.name,
+        status=status,
+        path=path,
+        expected=file.checksum,
+        sha256=_digest(path),
+        bytes=path.stat().st_size,
     )
 
 
@@ -181,35 +182,29 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 
 def _fault(file: File, path: Path) -> str:
-    """Describe what is wrong with the size or checksum of a file.
-
-    Return "" if nothing is.
-    """
+    """Say what is wrong with the size or checksum of a file, "" if nothing is."""
     size = path.stat().st_size
-    # `limit` is `bytes`, else `max_bytes`
-    if size > file.limit or size < (file.bytes or 0):
-        return (
-            f"the file has {size:,} bytes, and the card says "
-            f"{'' if file.bytes else 'at most '}{file.limit:,}"
-        )
+    if file.bytes is not None and size != file.bytes:
+        return f"the file has {size:,} bytes, and the card says {file.bytes:,}"
+    if size > file.limit:
+        return f"the file has {size:,} bytes, and the card says at most {file.limit:,}"
     return _wrong_checksum(file, path)
 
 
 def _wrong_checksum(expected: File | Archive, path: Path) -> str:
-    """Describe a checksum that differs from the published one.
-
-    Return "" if none does.
-    """
-    for algorithm, checksum in (("sha256", expected.sha256), ("md5", expected.md5)):
-        if checksum is not None:
-            actual = _digest(path, algorithm)
-            if actual == checksum:
-                return ""
-            return (
-                f"the checksum is wrong: found {algorithm} {actual}, expected"
-                f" {checksum}"
-            )
-    return ""  # none is published
+    """Say how a file's checksum differs from the published one, "" if it does not."""
+    if expected.sha256 is not None:
+        algorithm = "sha256"
+        checksum = expected.sha256
+    elif expected.md5 is not None:
+        algorithm = "md5"
+        checksum = expected.md5
+    else:
+        return ""
+    actual = _digest(path, algorithm)
+    if actual == checksum:
+        return ""
+    return f"the checksum is wrong: found {algorithm} {actual}, expected {checksum}"
 
 
 def _file_names(card: Card) -> str:
@@ -220,10 +215,7 @@ def _file_names(card: Card) -> str:
 
 
 def _sources_in(folder: str, file: File) -> list[_Source]:
-    """Return what a folder, of this machine or a mirror, may have.
-
-    The file or a packed one.
-    """
+    """Return the places in a folder, or a mirror's address, that may have a file."""
     path = f"{folder}/{file.name}"
     sources = [_Source(path)]
     sources += [_Source(f"{path}.{packing}", packing) for packing in _COMPRESSED]
@@ -255,17 +247,14 @@ def download_limit(files: Iterable[File]) -> int:
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
-    """Return the folder or address of the mirror, "" without one.
-
-    Refuse an unsafe address.
-    """
-    text = (
-        os.fspath(mirror)
-        if mirror is not None
-        else os.environ.get("PRECBENCH_MIRROR", "")
-    )
+    """Return the folder or address of the mirror, "" without one."""
+    if mirror is None:
+        mirror = os.environ.get("PRECBENCH_MIRROR", "")
+    text = os.fspath(mirror)
+    if text == "":
+        return ""
     if "://" not in text:
-        return text and str(Path(text).expanduser())  # a folder; "" if no mirror
+        return str(Path(text).expanduser())
     if not is_safe(text):
         raise InputError(
             f"the mirror {text!r} must be a folder, or an address with https://"
@@ -275,18 +264,20 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
 
 
 def _obtain_somewhere(
-    card: Card, file: File, mirror: str, place: Path, is_allowed: bool
+    card: Card, file: File, mirror: str, folder: Path, is_allowed: bool
 ) -> Path:
-    """Write a file to the folder `place`, from the first source that has it.
-
-    Return its path.
+    """Write a file to a folder, from the first source that has it; return its path.
 
     Its published addresses are sources if that `is_allowed`.
     """
-    sources = _sources_in(f"{mirror}/{card.folder}", file) if mirror else []
-    sources += _published_sources(file) if is_allowed else []
+    sources = []
+    if mirror:
+        sources += _sources_in(f"{mirror}/{card.folder}", file)
+    if is_allowed:
+        sources += _published_sources(file)
     failures = []
-    if (cached := _cached(card, file)).is_file():
+    cached = _cached(card, file)
+    if cached.is_file():
         failures.append(f"{cached}: {_fault(file, cached)}")
     unreachable: set[str | None] = set()
     absent: list[str] = []  # packings that a mirror could have, and has not
@@ -294,11 +285,11 @@ def _obtain_somewhere(
         if source.server in unreachable:
             continue
         try:
-            return _obtain(file, source, place)
+            return _obtain(file, source, folder)
         except _SourceError as error:
             cause = error.__cause__
-            is_optional = source.packing is not None and source.archive is None
-            if is_optional and isinstance(cause, FileNotFoundError | NotServedError):
+            is_absent = isinstance(cause, FileNotFoundError | NotServedError)
+            if is_absent and source.is_optional:
                 absent.append(f".{source.packing}")
             else:
                 failures.append(str(error))
@@ -313,37 +304,27 @@ def _obtain_somewhere(
             f"{card.fetch_command} downloads it, if you accept the terms that precbench"
             f" data info {card.name} shows"
         )
+    if not failures:
+        failures.append("the card has no address")
     raise DataUnavailableError(
-        f"{card.title}: {file.name} cannot be obtained:"
-        f" {'; '.join(failures) or 'the card has no address'}; to add the files"
-        f" yourself, run precbench data add {card.name} FILES, where FILES are"
-        f" {_file_names(card)}"
+        f"{card.title}: {file.name} cannot be obtained: {'; '.join(failures)}; to add"
+        f" the files yourself, run precbench data add {card.name} FILES, where FILES"
+        f" are {_file_names(card)}"
     )
 
 
-def _obtain(file: File, source: _Source, place: Path) -> Path:
-    """Write a file to the folder `place`, unpacked, and check it; return its path."""
-    path = place / file.name
+def _obtain(file: File, source: _Source, folder: Path) -> Path:
+    """Write a file to a folder, unpacked, and check it; return its path."""
+    path = folder / file.name
     try:
         if source.packing is not None:
-            archive = _archive(file, source, place)
-            member, stream_limit = None, None
-            if source.archive is not None:
-                member = source.archive.member
-                stream_limit = source.archive.max_unpacked_bytes
-            unpack(
-                archive,
-                source.packing,
-                path,
-                file.limit,
-                member=member,
-                stream_limit=stream_limit,
-            )
+            _take_out(file, source, source.packing, path)
         elif source.server is not None:
             download(source.address, path, file.limit)
         else:
             shutil.copyfile(source.address, path)
-        if fault := _fault(file, path):
+        fault = _fault(file, path)
+        if fault:
             raise InputError(fault)
     except Exception as error:  # a damaged file or answer has many ways to fail
         if isinstance(error, OSError) and is_full(error):
@@ -353,23 +334,42 @@ def _obtain(file: File, source: _Source, place: Path) -> Path:
     return path
 
 
-def _archive(file: File, source: _Source, place: Path) -> Path:
-    """Return the path of a packed file, downloaded once if elsewhere, and checked."""
-    if source.server is None:
-        path = Path(source.address)
-    else:
-        # Beside the files of the card, whose names begin with a letter or digit.
-        name = hashlib.sha256(source.address.encode()).hexdigest()
-        path = place / f".{name}"
-        if not path.is_file():  # for the first of several members
-            limit = 2 * file.limit + 1024  # packing adds a little at worst
-            if source.archive is not None:
-                limit = source.archive.max_bytes
-            with temporary(path) as unfinished:
-                download(source.address, unfinished, limit)
-                unfinished.replace(path)
-    if source.archive is not None and (fault := _wrong_checksum(source.archive, path)):
+def _take_out(file: File, source: _Source, packing: Packing, path: Path) -> None:
+    """Write a file to `path` from a packed file, with the bounds of the card."""
+    packed = Path(source.address)
+    if source.server is not None:
+        packed = _downloaded(file, source, path.parent)
+    if source.archive is None:
+        unpack(packed, packing, path, file.limit)
+        return
+    fault = _wrong_checksum(source.archive, packed)
+    if fault:
         raise InputError(fault)
+    unpack(
+        packed,
+        packing,
+        path,
+        file.limit,
+        member=source.archive.member,
+        stream_limit=source.archive.max_unpacked_bytes,
+    )
+
+
+def _downloaded(file: File, source: _Source, folder: Path) -> Path:
+    """Return the path of a packed file from elsewhere, downloaded once.
+
+    It is beside the files of the card, whose names begin with a letter or digit.
+    """
+    name = hashlib.sha256(source.address.encode()).hexdigest()
+    path = folder / f".{name}"
+    if path.is_file():  # an earlier file of the card is in it, too
+        return path
+    limit = 2 * file.limit + 1024  # packing adds a little at worst
+    if source.archive is not None:
+        limit = source.archive.max_bytes
+    with temporary(path) as unfinished:
+        download(source.address, unfinished, limit)
+        unfinished.replace(path)
     return path
 
 
@@ -378,19 +378,21 @@ def _receiving(card: Card) -> Iterator[Path]:
     """Yield an empty folder for new files of a card, beside its files in the cache."""
     folder = _folder(card)
     advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
-    with writing(folder, advice), temporary(folder / "new") as place:
-        place.mkdir(parents=True)
-        yield place
+    with writing(folder, advice), temporary(folder / "new") as new_folder:
+        new_folder.mkdir(parents=True)
+        yield new_folder
 
 
 def _accept(card: Card, new: Mapping[str, Path]) -> None:
-    """Move new files into the cache, given by name, once they are known to be right.
+    """Move new files, given by name, into the cache, unless they are wrong.
 
     If a checksum is missing, the files, once all are there, must parse to the card's
     sizes.
     """
     paths = [new.get(file.name, _cached(card, file)) for file in card.files]
-    if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
+    are_verified = all(file.checksum for file in card.files)
+    are_complete = all(path.is_file() for path in paths)
+    if are_complete and not are_verified:
         try:
             parse(card, paths)
         except InputError as error:
@@ -408,21 +410,29 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the sizes in bytes by path, relative to the cache; `dry_run` removes nothing.
     """
     root = cache_folder()
-    # unfinished
-    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    targets = {*(root / "prepared").glob("*")}
+    targets |= {*(root / "files").rglob(".*.tmp")}  # unfinished
     for card in map(find_card, names):
-        paths = [root / "files" / card.folder / file.name for file in card.files]
+        paths = [_cached(card, file) for file in card.files]
         targets |= {path for path in paths if path.is_file()}
-    removed = {}
+    sizes = {}
     for path in sorted(targets):
-        files = (
-            [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-        )
-        removed[path.relative_to(root).as_posix()] = sum(
-            file.stat().st_size for file in files
-        )
-        if not dry_run and path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif not dry_run:  # a file, or a link to a folder that stays
-            path.unlink()
-    return removed
+        sizes[path.relative_to(root).as_posix()] = _size_of(path)
+        if not dry_run:
+            _remove(path)
+    return sizes
+
+
+def _size_of(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; of a link, only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

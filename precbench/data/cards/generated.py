@@ -30,25 +30,28 @@ NOISE = 0.5  # standard deviation in ``generator: signal``; the signal's is 1
 
 
 def generate(card: Card) -> Arrays:
-    """Return the rows that a synthetic card describes.
-
-    ``generator: margin`` has an `optimum`.
-    """
-    if card.generator == "counterexample":  # six points on a line; see the card's note
-        X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
-        return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
+    """Return the rows that a synthetic card describes."""
+    if card.generator == "counterexample":
+        return _counterexample()
     if card.generator == "margin":
         return _with_margin(card)
+    assert card.generator == "signal"
     return _with_signal(card)
+
+
+def _counterexample() -> Arrays:
+    """Return six points on a line; see the note of the card."""
+    X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
+    return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
 
 
 def _with_margin(card: Card) -> Arrays:
     """Return rows in the unit ball; a plane separates both classes by a margin gamma.
 
-    A row is s w + z. The unit vector w is normal to the plane; the score s, at least
-    gamma/2 in absolute value, has the sign of the label; z is orthogonal to w and
-    uniform in the remaining ball. Then, as noise, `swapped` positives and as many
-    negatives change their labels.
+    A row is s w + z. The unit vector w, the `optimum`, is normal to the plane; the
+    score s, at least gamma/2 in absolute value, has the sign of the label; z is
+    orthogonal to w and uniform in the remaining ball. Then, as noise, `swapped`
+    positives and as many negatives change their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
@@ -84,12 +87,12 @@ def _with_margin(card: Card) -> Arrays:
 
 
 def _with_signal(card: Card) -> Arrays:
-    """Return Gaussian features.
+    """Return Gaussian rows; the positives are those with the most signal plus noise.
 
-    The positives are the rows with the most signal plus noise. The signal is a linear
-    function and, for the share `non_linear` of its variance, a sum of squares of
-    features and of products of neighbours, with random factors. A Gaussian feature
-    correlates with no such sum, so no linear function explains that share.
+    The signal is a linear function and, for the share `non_linear` of its variance, a
+    sum of squares of features and of products of neighbours, with random factors. A
+    Gaussian feature correlates with no such sum, so no linear function explains that
+    share.
     """
     assert card.non_linear is not None
     rng = data_generator(card.name)
@@ -123,14 +126,15 @@ def generate_stand_in(card: Card) -> Arrays:
     rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density
     w = rng.standard_normal(card.features)
-    if card.format == "svmlight" and density <= DENSE_ABOVE:  # few non-zero values: CSR
+    is_sparse = card.format == "svmlight" and density <= DENSE_ABOVE
+    if is_sparse:
         X = _binary(rng, card.rows, card.features, density)
         signal = X @ w
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            # sets the other values to zero
-            X *= rng.random(X.shape, dtype=np.float32) < density
+            is_kept = rng.random(X.shape, dtype=np.float32) < density
+            X *= is_kept  # the other values become zero
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     noise = rng.standard_normal(card.rows)
     scores = signal / signal.std() + card.stand_in.noise * noise
@@ -142,19 +146,15 @@ def generate_stand_in(card: Card) -> Arrays:
 def _binary(
     rng: np.random.Generator, n_rows: int, n_features: int, density: float
 ) -> csr_matrix:
-    """Return independent binary columns.
-
-    Their frequencies follow Zipf's law, with mean `density`.
-    """
+    """Return independent binary columns with Zipf's frequencies, of mean `density`."""
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
     blocks = []
     for start in range(0, n_rows, ROWS_AT_ONCE):
         shape = (min(ROWS_AT_ONCE, n_rows - start), n_features)
-        drawn = rng.random(shape, dtype=np.float32)
-        # true with the probability `frequency` of each column
-        blocks.append(csr_matrix(drawn < frequency, dtype=np.float64))
+        is_one = rng.random(shape, dtype=np.float32) < frequency
+        blocks.append(csr_matrix(is_one, dtype=np.float64))
     return vstack(blocks, format="csr")
 
 

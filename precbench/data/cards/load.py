@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -74,44 +74,40 @@ def load_dataset(
             f"on_missing must be 'error' or 'stand-in', found {on_missing!r}"
         )
     card = find_card(name)
+    title = card.title
     is_stand_in = False
     try:
-        # what is hashed; the function that makes the arrays
-        identity, make = _source(card, mirror)
+        rows = _rows_of(card, mirror)
     except DataUnavailableError:
         if on_missing == "error":
             raise
+        rows = _rows_of_stand_in(card)
+        title = f"{card.title} (stand-in, synthetic)"
         is_stand_in = True
-        keys = {"name", "format", "rows", "features", "positives", "stand_in"}
-        identity = {"generator": generated.STAND_IN_VERSION} | card.model_dump(
-            include=keys
-        )
-        make = partial(generated.generate_stand_in, card)
-    sha256 = key_of(identity)
-    arrays = _load_prepared(name, sha256, dtype)
-    if arrays is None:
-        # the float64 arrays in the cache, if any
-        new = _load_prepared(name, sha256) or make()
-        new = new._replace(X=to_dtype(new.X, dtype, name))
-        _store_prepared(name, sha256, new, dtype)
-        # cannot be cached
-        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)
+    sha256 = key_of(rows.identity)
     return Dataset(
         name=name,
-        title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
+        title=title,
         sha256=sha256,
         stand_in=is_stand_in,
         n_train=card.train_rows,
-        **arrays._asdict(),
+        **_prepared(name, sha256, dtype, rows.make)._asdict(),
     )
 
 
-def _source(
-    card: Card, mirror: str | os.PathLike[str] | None
-) -> tuple[dict[str, Any], Callable[[], Arrays]]:
-    # Return the identity of a data set, for its hash, and the function that makes its
-    # arrays. Keys of cards added later are left out at their default, so that earlier
-    # hashes stay the same.
+class _Rows(NamedTuple):
+    """The rows of a data set before they are made."""
+
+    identity: dict[str, Any]  # what is hashed
+    make: Callable[[], Arrays]
+
+
+def _rows_of(card: Card, mirror: str | os.PathLike[str] | None) -> _Rows:
+    """Return the rows of a data set; fetch its files.
+
+    Keys that were added to cards later are left out of the identity at their default,
+    so that earlier hashes stay the same.
+    """
     if card.format == "synthetic":
         keys = {
             "name",
@@ -124,7 +120,7 @@ def _source(
         }
         identity = {"synthetic": generated.VERSION} | card.model_dump(include=keys)
         identity |= card.model_dump(include={"non_linear"}, exclude_defaults=True)
-        return identity, partial(generated.generate, card)
+        return _Rows(identity, partial(generated.generate, card))
     files = fetch(card, mirror)
     identity = {
         "parser": parsers.VERSION,
@@ -134,7 +130,35 @@ def _source(
             include={"separator", "feature_columns"}, exclude_defaults=True
         ),
     }
-    return identity, partial(parsers.parse, card, [file.path for file in files])
+    paths = [file.path for file in files]
+    return _Rows(identity, partial(parsers.parse, card, paths))
+
+
+def _rows_of_stand_in(card: Card) -> _Rows:
+    keys = {"name", "format", "rows", "features", "positives", "stand_in"}
+    identity = {"generator": generated.STAND_IN_VERSION} | card.model_dump(include=keys)
+    return _Rows(identity, partial(generated.generate_stand_in, card))
+
+
+def _prepared(
+    name: str, sha256: str, dtype: Dtype, make: Callable[[], Arrays]
+) -> Arrays:
+    """Return read-only arrays: memory maps from the cache, if that is writable.
+
+    Arrays that are not there are made, or converted from those in float64.
+    """
+    cached = _load_prepared(name, sha256, dtype)
+    if cached is not None:
+        return cached
+    exact = _load_prepared(name, sha256, "float64")
+    if exact is None:
+        exact = make()
+    arrays = exact._replace(X=to_dtype(exact.X, dtype, name))
+    _store_prepared(name, sha256, arrays, dtype)
+    stored = _load_prepared(name, sha256, dtype)
+    if stored is not None:
+        return stored
+    return _read_only(arrays)
 
 
 def _read_only(arrays: Arrays) -> Arrays:
@@ -145,33 +169,30 @@ def _read_only(arrays: Arrays) -> Arrays:
     return arrays
 
 
-def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the cached arrays into memory, read-only.
-
-    Return None if any cannot be read.
-    """
+def _load_prepared(name: str, sha256: str, dtype: Dtype) -> Arrays | None:
+    """Map the cached arrays into memory, read-only; None if any cannot be read."""
     folder = _folder(name, sha256, dtype)
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))  # of X
-        # `asarray` makes plain arrays of memmaps, as every small operation on a memmap
-        # is slow. by the field of `Arrays`, or the array of a CSR matrix
-        loaded: dict[str, Any] = {
-            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-            for path in folder.glob("*.npy")
-        }
+        # By the field of `Arrays`, or the array of a CSR matrix
+        loaded: dict[str, Any] = {}
+        for path in folder.glob("*.npy"):
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+            # A plain array, as every small operation on a memmap is slow
+            loaded[path.stem] = np.asarray(mapped)
         if "data" in loaded:  # X is sparse
             from scipy.sparse import csr_matrix
 
-            sparse = tuple(loaded.pop(part) for part in ("data", "indices", "indptr"))
-            loaded["X"] = csr_matrix(sparse, shape=shape)
+            data = loaded.pop("data")
+            indices = loaded.pop("indices")
+            indptr = loaded.pop("indptr")
+            loaded["X"] = csr_matrix((data, indices, indptr), shape=shape)
         return Arrays(**loaded)
     except Exception:  # a missing or damaged file has many ways to fail
         return None
 
 
-def _store_prepared(
-    name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64"
-) -> None:
+def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype) -> None:
     """Write each array of a data set to a file in the cache, if that is writable."""
     folder = _folder(name, sha256, dtype)
     stored = {
@@ -180,7 +201,6 @@ def _store_prepared(
     if not isinstance(arrays.X, np.ndarray):
         X = stored.pop("X")
         stored |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    # removed unless moved
     with contextlib.suppress(OSError), temporary(folder) as unfinished:
         unfinished.mkdir(parents=True)
         for part, array in stored.items():
@@ -188,12 +208,13 @@ def _store_prepared(
         (unfinished / "shape.json").write_text(
             json.dumps(arrays.X.shape), encoding="ascii"
         )
-        # else another process was faster
-        if _load_prepared(name, sha256, dtype) is None:
+        is_cached = _load_prepared(name, sha256, dtype) is not None
+        if not is_cached:  # by another process, meanwhile
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.replace(folder)
 
 
-def _folder(name: str, sha256: str, dtype: Dtype) -> Path:  # of the cached arrays
-    kind = "" if dtype == "float64" else f"-{dtype}"
-    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"
+def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
+    """Return the folder of the cached arrays of a data set."""
+    suffix = "" if dtype == "float64" else f"-{dtype}"
+    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{suffix}"

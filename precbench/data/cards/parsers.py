@@ -17,7 +17,7 @@ PPI_DROPPED = slice(20, 97)  # the 77 of the gene ontology; see the note of the 
 KDD08_LABEL = 0
 KDD08_PATIENT = 4
 
-# part of a data set's identity: raise VERSION when equal files give other arrays
+# Part of a data set's identity: raise it when equal files give other arrays.
 VERSION = 1
 
 
@@ -39,11 +39,12 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
             f" {card.features:,} features and {card.positives:,} positives; give the"
             f" files of the card in place of {files}"
         )
-    if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks numbers
-        wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
-        if len(wrong):
+    if isinstance(arrays.X, np.ndarray):  # the svmlight reader checks sparse ones
+        is_finite = np.isfinite(arrays.X).all(axis=1)
+        if not is_finite.all():
+            row = np.argmin(is_finite) + 1  # the first that is not
             raise InputError(
-                f"{card.name}: row {wrong[0] + 1} of the joined files holds a value"
+                f"{card.name}: row {row} of the joined files holds a value"
                 " that is not a finite number; get the files again"
             )
     return arrays
@@ -65,15 +66,15 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
         X, y = read_svmlight(path, card.features)
         matrices.append(X)
         labels.append(y)
-    joined = vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
-    return Arrays(dense_if_full(joined), _signs(np.concatenate(labels), card.positive))
+    joined = matrices[0]
+    if len(matrices) > 1:
+        joined = vstack(matrices, format="csr")
+    y = _signs(np.concatenate(labels), card.positive)
+    return Arrays(dense_if_full(joined), y)
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Read files without a header.
-
-    The features are the columns on the card, or all but the label.
-    """
+    """Read files without a header, and the feature columns of the card."""
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None  # None: blanks
@@ -113,14 +114,17 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
     """Take labels from the last column, and drop features of the gene ontology."""
-    tables = [_table(path, ",") for path in paths]
-    for path, table in zip(paths, tables, strict=True):
-        if table.shape[1] != PPI_COLUMNS + 1:
+    tables = []
+    for path in paths:
+        table = _table(path, ",")
+        n_columns = table.shape[1]
+        if n_columns != PPI_COLUMNS + 1:
             raise InputError(
                 f"{path}: expected {PPI_COLUMNS + 1} columns ({PPI_COLUMNS} features"
-                f" and a label), found {table.shape[1]}; fetch the file again with"
+                f" and a label), found {n_columns}; fetch the file again with"
                 " precbench data"
             )
+        tables.append(table)
     joined = np.concatenate(tables)
     X = np.delete(joined[:, :PPI_COLUMNS], PPI_DROPPED, axis=1)
     return Arrays(

@@ -21,11 +21,10 @@ _COMPRESSED: dict[str, Callable[..., Any]] = {
 }
 _CHUNK = 1 << 20
 
-# What the readers of archives raise for bytes that make no sense.
-# RuntimeError: a member of a zip needs a password.
+# What the readers of archives raise for bytes that make no sense
 _UNREADABLE = (
     OSError,
-    RuntimeError,
+    RuntimeError,  # a member of a zip needs a password
     lzma.LZMAError,
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -76,7 +75,7 @@ def _opened(
     elif packing == "tar.gz":
         assert member is not None and stream_limit is not None
         with gzip.open(archive) as stream:
-            # all that tarfile needs of a file
+            # It has `read`, which is all that tarfile needs.
             limited: Any = _Limited(stream, stream_limit)
             with tarfile.open(fileobj=limited, mode="r|") as tar:
                 yield _find_member(tar, member)
@@ -95,18 +94,18 @@ def _find_member(tar: tarfile.TarFile, member: str) -> IO[bytes]:
 
 
 def _no_member(member: str, names: Sequence[str]) -> InputError:
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return InputError(
-        f"the archive has no member {member}, but"
-        f" {', '.join(names[:5]) or 'none at all'}{more}"
-    )
+    listed = ", ".join(names[:5])
+    if not names:
+        listed = "none at all"
+    elif len(names) > 5:
+        listed += f" and {len(names) - 5:,} more"
+    return InputError(f"the archive has no member {member}, but {listed}")
 
 
 def _copy(content: IO[bytes], target: Path, limit: int) -> None:
     n_bytes = 0
     with target.open("wb") as file:
-        # One byte more than allowed is asked for, which also reads the checksum at the
-        # end.
+        # To ask for one byte more than allowed also reads the checksum at the end.
         while chunk := content.read(min(_CHUNK, limit + 1 - n_bytes)):
             n_bytes += len(chunk)
             if n_bytes > limit:

@@ -2,6 +2,7 @@
 
 from precbench.report.html.page import (
     Advised,
+    Choice,
     Page,
     experiment_page,
     ledger_about,
@@ -9,4 +10,12 @@ from precbench.report.html.page import (
 )
 from precbench.report.html.templates import render
 
-__all__ = ["Advised", "Page", "experiment_page", "ledger_about", "render", "study_page"]
+__all__ = [
+    "Advised",
+    "Choice",
+    "Page",
+    "experiment_page",
+    "ledger_about",
+    "render",
+    "study_page",
+]

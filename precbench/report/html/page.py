@@ -45,11 +45,23 @@ class Page:
     verdicts: str = ""
 
 
+class Choice(NamedTuple):
+    """The recommendation for a data set."""
+
+    dataset: str  # its title
+    sentences: Sequence[str]  # the first one is the answer
+    methods: Table
+
+
+class _LinkedTable(NamedTuple):
+    table: Table
+    links: Sequence[str] = ()  # of the rows, to elements of the page; () for no links
+
+
 class Advised(NamedTuple):
     """What the page of an experiment says beside its results."""
 
-    # data set, sentences, methods
-    choices: Sequence[tuple[str, Sequence[str], Table]] = ()
+    choices: Sequence[Choice] = ()
     command: str = ""  # what to type next
     texts: Sequence[str] = ()  # on how long a list to choose
     lengths: Sequence[Table] = ()  # tables below these texts
@@ -94,7 +106,9 @@ def experiment_page(
             links_of_rows = [
                 links.get((table.dataset, solver), "") for solver in run.solvers
             ]
-            linked_tables.append((_without_protocol(table, run), links_of_rows))
+            linked_tables.append(
+                _LinkedTable(_without_protocol(table, run), links_of_rows)
+            )
     lead = "Each method leads to its trials."
     if missing:
         lead = f"{lead} Not run: {', '.join(missing)}."
@@ -127,11 +141,13 @@ def study_page(
     ledger: Sequence[LedgerRow],
 ) -> Page:
     """Lay out the page of a study: results, figures, verdicts and parameters."""
-    rows = [(name, str(value)) for name, value in study.parameters.items()]
+    parameters = [(name, str(value)) for name, value in study.parameters.items()]
     command = ""
     config = shipped_config(study.name)
     if config:
-        command = f"precbench run {config}{' --smoke' if study.smoke else ''}"
+        command = f"precbench run {config}"
+        if study.smoke:
+            command += " --smoke"
     return _page(
         study,
         fact="a study",
@@ -140,10 +156,10 @@ def study_page(
         ledger=ledger,
         advised=Advised(),
         lead="",
-        tables=[(table, []) for table in tables],  # rows without links
+        tables=[_LinkedTable(table) for table in tables],
         protocol="A study, computed in one piece.",
         command=command,
-        data=[text_table("Parameters", ["parameter", "value"], rows)],
+        data=[text_table("Parameters", ["parameter", "value"], parameters)],
         trials=[],
     )
 
