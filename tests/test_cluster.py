@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 from unittest.mock import Mock
 
 import pandas as pd
@@ -34,7 +35,7 @@ from precbench.runner.cluster import (
     connect,
     versions,
 )
-from precbench.runner.heartbeats import Heartbeats
+from precbench.runner.heartbeats import Heartbeats, Stuck
 from tests.helpers import (
     Deadly,
     invoke,
@@ -62,12 +63,10 @@ def kill_session(leader):
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a command of Dask.
+    """Start commands of Dask, which are ended with the test.
 
-    All that it started is ended with the test, and after a time.
-
-    A test that waits for a stopped process then goes on, even if it waits while it is
-    being ended.
+    They are ended after a time anyway, so that a test that waits for a stopped process
+    goes on.
     """
     started = []
 
@@ -81,20 +80,16 @@ def start(tmp_path):
 
     def start(*arguments, **environment):
         command = [sys.executable, "-m", "dask", *map(str, arguments)]
-        started.append(
-            subprocess.Popen(
-                [*command, "--dashboard-address", "127.0.0.1:0"],
-                cwd=tmp_path,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(sys.path),
-                    **environment,
-                },
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        process = subprocess.Popen(
+            [*command, "--dashboard-address", "127.0.0.1:0"],
+            cwd=tmp_path,
+            env={**os.environ, **path, **environment},
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        return started[-1]
+        started.append(process)
+        return process
 
     yield start
     last_moment.cancel()
@@ -121,12 +116,24 @@ def start_scheduler(start):
 @pytest.fixture
 def start_worker(start, tmp_path):
     """Start a worker that has no data."""
-    nothing = {"PRECBENCH_CACHE": str(tmp_path / "empty"), "PRECBENCH_MIRROR": ""}
+    no_data = {"PRECBENCH_CACHE": str(tmp_path / "empty"), "PRECBENCH_MIRROR": ""}
     command = ["worker", "--nthreads", 1, "--scheduler-file"]
-    return lambda file, *options: start(*command, file, *options, **nothing)
+    return lambda file, *options: start(*command, file, *options, **no_data)
 
 
 until = partial(wait_until, seconds=WAIT_SECONDS)
+
+
+def scheduler_in_this_process(file):
+    """Return a scheduler without workers, which writes a file."""
+    return distributed.LocalCluster(
+        n_workers=0,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"scheduler_file": str(file)},
+    )
 
 
 def test_workers_get_their_data_from_the_client(
@@ -135,36 +142,67 @@ def test_workers_get_their_data_from_the_client(
     # the stand-in will do
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})
     file = tmp_path / "scheduler.json"
-    scheduler = distributed.LocalCluster(
-        n_workers=0,
-        processes=False,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"scheduler_file": str(file)},
-    )
+    scheduler = scheduler_in_this_process(file)
     start_worker(file, "--no-nanny")
-    where = [
-        "--cluster",
-        file,
-        "--smoke",
-        "--solver",
-        "sgd-avg",
-        "--solver",
-        "linear-svm",
-    ]
-    planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
-    tells(planned.output, "of 1 worker")
-    done = run("letter", tmp_path / "cluster", *where)
+    part = ["--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
+    on_cluster = ["--cluster", file, *part]
+
+    plan = invoke("run", "letter", *on_cluster, "--dry-run", "--out", tmp_path)
+    tells(plan.output, "of 1 worker")
+    done = run("letter", tmp_path / "cluster", *on_cluster)
     assert done.exit_code == 0, done.output
-    run("letter", tmp_path / "one", *where[2:])
-    one, other = (
-        numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster")
-    )
-    assert one.equals(other)
     names(done.output, "cluster 1 http://127.0.0.1")
+    run("letter", tmp_path / "here", *part)
+    numbers_of_cluster = numbers(tmp_path / "cluster" / "letter-smoke")
+    assert numbers_of_cluster.equals(numbers(tmp_path / "here" / "letter-smoke"))
+
     scheduler.close()
-    refused(["run", "letter", *where, "--cluster-wait", "1", "--force"], code=1)
+    refused(["run", "letter", *on_cluster, "--cluster-wait", "1", "--force"], code=1)
+
+
+class DaskProcesses:
+    """A scheduler and two workers, which are started again if they have been killed."""
+
+    def __init__(self, file, start_scheduler, start_worker):
+        self.file = file
+        self._start_scheduler = start_scheduler
+        self._start_worker = start_worker
+        self._scheduler = start_scheduler(file)
+        self._workers = [start_worker(file), start_worker(file)]
+
+    def kill(self, victim, client):
+        """Kill processes; return the codes with which the client may end then."""
+        worker = self._workers[0]
+        killed = {
+            "worker": list(session(worker.pid)),
+            "worker alone": spawned_by(worker),  # its nanny starts another
+            "client": [client.pid],
+            "scheduler": [self._scheduler.pid],
+        }
+        for pid in killed[victim]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # 0 if the client was at its end
+        codes = {"client": {0, -signal.SIGKILL}, "scheduler": {0, 1}}
+        return codes.get(victim, {0})
+
+    def start_dead(self, victim):
+        """Start again what has died; without a scheduler, workers die."""
+        if victim == "scheduler":
+            until(lambda: not any(session(worker.pid) for worker in self._workers))
+            self._scheduler = self._start_scheduler(self.file)
+        for place, worker in enumerate(self._workers):
+            if worker.poll() is not None:
+                until_gone(worker)
+                self._workers[place] = self._start_worker(self.file)
+
+    def end(self):
+        for process in (*self._workers, self._scheduler):
+            process.terminate()
+            until_gone(process)
+
+
+VICTIMS = ["worker", "client", "scheduler", "worker alone", "client", "scheduler"]
 
 
 @pytest.mark.promise("R1", "R2", "R3")
@@ -175,20 +213,15 @@ def test_workers_get_their_data_from_the_client(
 def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     small, start_scheduler, start_worker, tmp_path, size, figure
 ):
-    """Of a worker, with all its processes or alone, of the client, and of the
-    scheduler.
-    """
     epochs = size(500, 1500)
-    config = small(
-        solvers=(
-            f"{{perceptron-avg: {{epochs: {epochs}}}, sgd-avg: {{epochs:"
-            f" {epochs + 1}}}, cutting-plane: }}"
-        ),
-        protocol="{n_splits: 4}",
+    entries = (
+        f"perceptron-avg: {{epochs: {epochs}}}",
+        f"sgd-avg: {{epochs: {epochs + 1}}}",
+        "cutting-plane: ",
     )
+    config = small(solvers=f"{{{', '.join(entries)}}}", protocol="{n_splits: 4}")
     file = tmp_path / "scheduler.json"
-    scheduler = start_scheduler(file)
-    workers = [start_worker(file), start_worker(file)]
+    dask_processes = DaskProcesses(file, start_scheduler, start_worker)
 
     def begin(out):
         client = subprocess.Popen(
@@ -198,61 +231,66 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
             start_new_session=True,
         )
         until((out / "small" / "asked.json").exists)
-        return client, time.monotonic()
+        return client
 
-    client, began = begin(tmp_path / "whole")
+    client = begin(tmp_path / "undisturbed")
+    start = time.monotonic()
     assert client.wait(WAIT_SECONDS) == 0
-    length, whole = time.monotonic() - began, numbers(tmp_path / "whole" / "small")
-    rng, kept_in_all, kills = random.Random(0), 0, size(1, 30)
-    for kill in range(kills):
-        out = tmp_path / str(kill)
-        client, began = begin(out)
+    length = time.monotonic() - start
+    undisturbed_numbers = numbers(tmp_path / "undisturbed" / "small")
+
+    rng = random.Random(0)
+    n_finished = 0  # trials of all runs, at the time of the kills
+    n_kills = size(1, 30)
+    for number in range(n_kills):
+        victim = VICTIMS[number % len(VICTIMS)]
+        out = tmp_path / str(number)
+        client = begin(out)
         time.sleep(rng.uniform(0, length))
-        victim = (workers[0], client, scheduler)[kill % 3]
-        processes = session(victim.pid)
-        if kill % 6 == 3:  # its nanny starts another
-            processes = [
-                number for number, line in processes.items() if b"spawn_main" in line
-            ]
-        elif victim is not workers[0]:
-            processes = [victim.pid]
-        for number in processes:
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        code = client.wait(WAIT_SECONDS)
-        # 0 where it was at its end
-        assert code in ((0,), (0, -signal.SIGKILL), (0, 1))[kill % 3]
-        until(lambda leader=client.pid: not session(leader))
-        if victim is scheduler:
-            until(lambda: not any(session(worker.pid) for worker in workers))
-            scheduler = start_scheduler(file)
-        for place, worker in enumerate(workers):
-            if worker.poll() is not None:
-                until(lambda leader=worker.pid: not session(leader))
-                workers[place] = start_worker(file)
-        kept = finished(out / "small")
-        done = run(config, out, "--cluster", file, "--cluster-wait", WAIT_SECONDS)
-        assert done.exit_code == 0, done.output
-        assert kept.items() <= records(out / "small").items(), (
-            "a finished trial was repeated"
+        codes = dask_processes.kill(victim, client)
+        assert client.wait(WAIT_SECONDS) in codes
+        until_gone(client)
+        dask_processes.start_dead(victim)
+
+        finished_records = finished(out / "small")
+        resumed = run(config, out, "--cluster", file, "--cluster-wait", WAIT_SECONDS)
+        assert resumed.exit_code == 0, resumed.output
+        all_records = records(out / "small")
+        assert finished_records.items() <= all_records.items(), "a trial was repeated"
+        pd.testing.assert_frame_equal(
+            numbers(out / "small"), undisturbed_numbers, check_exact=True
         )
-        pd.testing.assert_frame_equal(numbers(out / "small"), whole, check_exact=True)
-        kept_in_all += len(kept)
-    for process in (*workers, scheduler):
-        process.terminate()
-        until(lambda leader=process.pid: not session(leader))
-    figure(f"{kills} kills of a worker, of the client or of the scheduler of a cluster")
-    figure(f"{kept_in_all} finished trials kept")
+        n_finished += len(finished_records)
+    dask_processes.end()
+    figure(
+        f"{n_kills} kills of a worker, of the client or of the scheduler of a cluster"
+    )
+    figure(f"{n_finished} finished trials kept")
     figure("0 repeated")
     figure("0 processes of a cluster left")
 
 
+def until_gone(leader):
+    """Wait until a process and all that it started have ended."""
+    until(lambda: not session(leader.pid))
+
+
+def spawned_by(leader):
+    """Return the ids of the processes that a nanny, or a local cluster, has started."""
+    commands = session(leader.pid).items()
+    return [pid for pid, command in commands if b"spawn_main" in command]
+
+
 @pytest.mark.parametrize(
-    ("where", "code"),
-    [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)],
+    ("address", "code"),
+    [
+        pytest.param("local:0", 2, id="no workers"),
+        pytest.param("tls://127.0.0.1:1", 1, id="no scheduler with TLS"),
+        pytest.param("tcp://127.0.0.1:1", 1, id="no scheduler"),
+    ],
 )
-def test_no_such_cluster(small, tmp_path, where, code):
-    refused(["run", small(), "--cluster", where, "--cluster-wait", "0.2"], code=code)
+def test_no_such_cluster(small, address, code):
+    refused(["run", small(), "--cluster", address, "--cluster-wait", "0.2"], code=code)
 
 
 def client_that_knows(workers):
@@ -285,78 +323,126 @@ def client_that_knows(workers):
     )
 
 
-def test_a_cluster_that_keeps_jobs_back_is_reported(small, tmp_path, monkeypatch):
-    """Whether it has workers or not. With --timing it gets none."""
+IDLE_WORKER = {"last_seen": 0.0, "metrics": {}}
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param({}, id="without workers"),
+        pytest.param({"there": IDLE_WORKER}, id="with an idle worker"),
+    ],
+)
+def test_a_cluster_that_keeps_jobs_back_is_reported(
+    small, tmp_path, monkeypatch, workers
+):
     monkeypatch.setattr("precbench.runner.cluster._LOOK_SECONDS", 0.01)
-    plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
-    for workers in ({}, {"there": {"last_seen": 0.0, "metrics": {}}}):
-        client = client_that_knows(workers)
-        begin = partial(
-            *(run_plan, plan, store, to_do(plan, store)),
-            elsewhere=Cluster(client, "tcp://here", wait=0.1).run,
+    plan = make_plan(load_config(small()))
+    store = Store(tmp_path / "out")
+    trials = to_do(plan, store)
+    cluster = Cluster(client_that_knows(workers), "tcp://here", wait=0.1)
+    with raises(PrecbenchError, "tcp://here 0.1"):
+        list(run_plan(plan, store, trials, n_workers=2, elsewhere=cluster.run))
+
+
+def test_a_cluster_gets_no_trials_that_are_timed(small, tmp_path):
+    plan = make_plan(load_config(small()))
+    store = Store(tmp_path / "out")
+    trials = to_do(plan, store)
+    cluster = Cluster(client_that_knows({}), "tcp://here", wait=0.1)
+    with raises(InputError, "--timing --cluster --shard"):
+        list(run_plan(plan, store, trials, n_workers=1, elsewhere=cluster.run))
+
+
+class LastLook(NamedTuple):
+    """The first look that shows a stuck worker, or the last of all looks."""
+
+    number: int
+    stuck: Stuck | None
+
+
+def look_until_stuck(
+    jobs,
+    *,
+    sends_heartbeats,
+    is_executing=False,
+    nanny=None,
+    seconds=1.0,
+    timeout=20.0,
+):
+    """Look at a worker, each `seconds`, until it is stuck, or for 100 times.
+
+    `jobs` returns the keys of the jobs of the worker by the number of the look.
+    """
+    heartbeats = Heartbeats(most_counted=2.0)
+    worker = {
+        "last_seen": 0.0,
+        "metrics": {"task_counts": {"executing": 1}} if is_executing else {},
+        "nanny": nanny,
+    }
+    for number in range(100):
+        if sends_heartbeats:
+            worker["last_seen"] += 1
+        keys = jobs(number)
+        stuck = heartbeats.look(
+            seconds,
+            {"there": worker},
+            {"there": keys},
+            dict.fromkeys(keys, timeout),
+            longest_silence=10.0,
         )
-        with raises(PrecbenchError, "tcp://here 0.1"):
-            list(begin(n_workers=2))
-        with raises(InputError, "--timing --cluster --shard"):
-            list(begin(n_workers=1))
+        if stuck:
+            [stuck_worker] = stuck
+            return LastLook(number, stuck_worker)
+    return LastLook(100, None)
 
 
-class Looks:
-    """Looks at one worker, a second apart."""
-
-    def __init__(self, **description):
-        self.heartbeats = Heartbeats(most_counted=2.0)
-        self.worker = {"last_seen": 0.0, "metrics": {}, "nanny": None, **description}
-
-    def until_stuck(self, jobs, *, beats, seconds=1.0, most=100, timeout=20.0):
-        """Return how many looks show no stuck worker, and the stuck worker."""
-        for look in range(most):
-            self.worker["last_seen"] += beats
-            stuck = self.heartbeats.look(
-                seconds,
-                {"there": self.worker},
-                {"there": jobs(look)},
-                dict.fromkeys(jobs(look), timeout),
-                longest_silence=10.0,
-            )
-            if stuck:
-                return look, *stuck
-        return most, None
+def one_job(_number):
+    return ["a"]
 
 
-EXECUTES = {"metrics": {"task_counts": {"executing": 1}}}
+def two_jobs(_number):
+    return ["a", "b"]
+
+
+def another_job_each_15_looks(number):
+    return [f"{number // 15}", "last"]
 
 
 def test_a_worker_without_heartbeats_is_stuck():
-    looks, stuck = Looks().until_stuck(lambda look: ["a"], beats=False)
-    assert (
-        looks == 11
-        and stuck.address == "there"
-        and stuck.is_silent
-        and not stuck.has_nanny
-    )
-    _, watched = Looks(nanny="tcp://nanny").until_stuck(lambda look: ["a"], beats=False)
-    assert watched.has_nanny
+    look = look_until_stuck(one_job, sends_heartbeats=False)
+    assert look.number == 11
+    assert look.stuck.address == "there"
+    assert look.stuck.is_silent
+    assert not look.stuck.has_nanny
 
 
-def test_a_worker_with_heartbeats_has_the_timeout_of_each_trial():
-    """Counted while the trial executes, not while its rows are sent or while another
-    one runs.
-    """
-    looks, stuck = Looks(**EXECUTES).until_stuck(lambda look: ["a", "b"], beats=True)
-    assert 20 < looks < 100 and not stuck.is_silent
-    # its rows are sent
-    _, none = Looks().until_stuck(lambda look: ["a", "b"], beats=True)
-    assert none is None
-    _, none = Looks(**EXECUTES).until_stuck(
-        lambda look: [f"{look // 15}", "last"], beats=True
+def test_a_stuck_worker_may_have_a_nanny():
+    look = look_until_stuck(one_job, sends_heartbeats=False, nanny="tcp://nanny")
+    assert look.stuck.has_nanny
+
+
+def test_a_worker_with_heartbeats_has_the_timeout_of_a_trial():
+    look = look_until_stuck(two_jobs, sends_heartbeats=True, is_executing=True)
+    assert 20 < look.number < 100
+    assert not look.stuck.is_silent
+
+
+def test_the_timeout_of_a_trial_is_not_counted_while_its_rows_are_sent():
+    look = look_until_stuck(two_jobs, sends_heartbeats=True)
+    assert look.stuck is None
+
+
+def test_each_trial_has_its_timeout():
+    look = look_until_stuck(
+        another_job_each_15_looks, sends_heartbeats=True, is_executing=True
     )
-    assert none is None  # a trial ends each 15 s
+    assert look.stuck is None
 
 
 def test_a_pause_of_the_client_is_no_silence_of_a_worker():
-    looks, _ = Looks().until_stuck(lambda look: ["a"], beats=False, seconds=3600.0)
-    assert looks > 2
+    look = look_until_stuck(one_job, sends_heartbeats=False, seconds=3600.0)
+    assert look.number > 2
 
 
 @pytest.fixture
@@ -368,18 +454,18 @@ def forty(small):
     return make_plan(load_config(config))
 
 
-def begun(plan, store, cluster, stop):
-    """Run trials; when the first has ended, stop a process.
+def run_on(cluster, plan, store, *, stop=None):
+    """Run the trials that are left on a cluster, and return their statuses.
 
-    Return the statuses of all.
+    When the first has ended, the process `stop` is stopped, if it is given.
     """
     statuses = []
-    for _, status in run_plan(
-        plan, store, to_do(plan, store), n_workers=2, elsewhere=cluster.run
-    ):
-        if not statuses:
-            os.kill(stop, signal.SIGSTOP)
+    trials = to_do(plan, store)
+    ends = run_plan(plan, store, trials, n_workers=2, elsewhere=cluster.run)
+    for _job, status in ends:
         statuses.append(status)
+        if stop is not None and len(statuses) == 1:
+            os.kill(stop.pid, signal.SIGSTOP)
     return statuses
 
 
@@ -389,16 +475,9 @@ def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
     monkeypatch.setattr(
         "precbench.runner.cluster.heartbeat_interval", lambda n_workers: 0.2
     )
-    store, file = Store(tmp_path / "out"), tmp_path / "scheduler.json"
-    scheduler = distributed.LocalCluster(
-        n_workers=0,
-        processes=False,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"scheduler_file": str(file)},
-    )
-    with scheduler:
+    store = Store(tmp_path / "out")
+    file = tmp_path / "scheduler.json"
+    with scheduler_in_this_process(file):
         worker = start_worker(file, "--no-nanny")
         with connect(str(file), WAIT_SECONDS) as cluster:
             hasty = replace(cluster, wait=0.5)
@@ -407,19 +486,14 @@ def test_a_worker_that_stops_is_ended_and_without_others_the_run_ends(
                 pytest.warns(UserWarning, match=f"{address} has sent no heartbeat for"),
                 raises(PrecbenchError, f"{file} 0.5"),
             ):
-                begun(forty, store, hasty, stop=worker.pid)
+                run_on(hasty, forty, store, stop=worker)
         n_left = len(to_do(forty, store))
         assert 0 < n_left < 40
+
         start_worker(file, "--no-nanny")
         with connect(str(file), WAIT_SECONDS) as cluster:
-            trials = to_do(forty, store)
-            ends = [
-                status
-                for _, status in run_plan(
-                    forty, store, trials, n_workers=2, elsewhere=cluster.run
-                )
-            ]
-    assert ends == ["ok"] * n_left
+            statuses = run_on(cluster, forty, store)
+    assert statuses == ["ok"] * n_left
 
 
 def test_a_scheduler_that_stops_is_reported(
@@ -432,16 +506,12 @@ def test_a_scheduler_that_stops_is_reported(
         raises(PrecbenchError, f"scheduler {file} 5"),
         connect(str(file), WAIT_SECONDS) as cluster,
     ):
-        begun(
-            forty,
-            Store(tmp_path / "out"),
-            replace(cluster, wait=5.0),
-            stop=scheduler.pid,
-        )
+        patient = replace(cluster, wait=5.0)
+        run_on(patient, forty, Store(tmp_path / "out"), stop=scheduler)
     os.kill(scheduler.pid, signal.SIGSTOP)  # even if it was too slow for the wait above
     monkeypatch.setattr("precbench.runner.cluster._LEAST_ANSWER_SECONDS", 0.5)
-    where = ["--cluster", file, "--cluster-wait", "0.5", "--out", tmp_path]
-    refused(["run", small(), *where], code=1)
+    on_cluster = ["--cluster", file, "--cluster-wait", "0.5"]
+    refused(["run", small(), *on_cluster, "--out", tmp_path], code=1)
 
 
 @pytest.fixture
@@ -450,17 +520,9 @@ def local_run(tmp_path):
     clients = []
 
     def local_run(config, *options):
+        command = [*PRECBENCH, "run", config, "--cluster", "local:1", *options]
         client = subprocess.Popen(
-            [
-                *PRECBENCH,
-                "run",
-                config,
-                "--cluster",
-                "local:1",
-                "--out",
-                tmp_path,
-                *options,
-            ],
+            [*command, "--out", tmp_path],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -468,9 +530,7 @@ def local_run(tmp_path):
         )
         clients.append(client)
         until(lambda: len(list((tmp_path / "small" / "trials").glob("*.json"))) > 1)
-        [worker] = [
-            pid for pid, line in session(client.pid).items() if b"spawn_main" in line
-        ]
+        [worker] = spawned_by(client)
         return client, worker
 
     yield local_run
@@ -489,18 +549,18 @@ def test_a_stopped_worker_of_this_machine_is_replaced(small, local_run, is_inter
     if is_interrupted:
         time.sleep(2)
         client.send_signal(signal.SIGINT)
-    _, errors = client.communicate(timeout=WAIT_SECONDS)
+    _output, errors = client.communicate(timeout=WAIT_SECONDS)
     if is_interrupted:
         assert client.returncode == 130
         tells(errors, "stopped kept")
     else:
         assert client.returncode == 0, errors
         tells(errors, "heartbeat trials")
-    until(lambda: not session(client.pid))
+    until_gone(client)
 
 
-def compute_without_threads():  # on a worker
-    """Search for a pattern, which takes many seconds, in which no other thread runs."""
+def compute_without_threads():
+    """Search for a pattern for many seconds, in which no other thread runs."""
     re.match("(a+)+$", "a" * 27 + "b")
 
 
@@ -510,11 +570,15 @@ def test_a_nanny_knows_whether_a_silent_worker_computes():
         client = cluster.client
         (address,) = client.nthreads()
         worker = client.run(os.getpid)[address]
-        assert client.sync(_share_of_core, client, address) < 0.5
+
+        def share_of_core():
+            return client.sync(_share_of_core, client, address)
+
+        assert share_of_core() < 0.5
         future = client.submit(compute_without_threads)
-        until(lambda: client.sync(_share_of_core, client, address) > 0.1)
+        until(lambda: share_of_core() > 0.1)
         os.kill(worker, signal.SIGSTOP)
-        assert client.sync(_share_of_core, client, address) < 0.01
+        assert share_of_core() < 0.01
         del future
 
 
@@ -523,30 +587,36 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
 
     The others, which may have waited beside it, have their results.
     """
-    plan, store = (
-        make_plan(load_config(small(protocol="{n_splits: 2}"))),
-        Store(tmp_path / "out"),
-    )
+    plan = make_plan(load_config(small(protocol="{n_splits: 2}")))
+    store = Store(tmp_path / "out")
     trials = to_do(plan, store)
-    deadly = list(trials)[1]
+    first_key, deadly_key, *other_keys = trials
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         connect("local:1") as cluster,
     ):
-        data = served(plan, {1: Deadly()})
-        ends = run_plan(data, store, trials, n_workers=2, elsewhere=cluster.run)
+        with_deadly_rows = served(plan, {1: Deadly()})
+        ends = run_plan(
+            with_deadly_rows, store, trials, n_workers=2, elsewhere=cluster.run
+        )
         statuses = {job.key: status for job, status in ends}
-    assert statuses.pop(deadly) == store.read(deadly).status == "crashed"
-    assert "died twice" in store.read(deadly).reason
-    assert set(statuses.values()) == {"ok"} and len(statuses) == len(trials) - 1
+    of_others = dict.fromkeys([first_key, *other_keys], "ok")
+    assert statuses == {deadly_key: "crashed", **of_others}
+    record = store.read(deadly_key)
+    assert record.status == "crashed"
+    assert "died twice" in record.reason
 
 
-def test_workers_with_other_versions_or_without_an_answer_are_refused(monkeypatch):
+def test_workers_with_other_versions_are_refused():
     cluster = Mock(wait=1.0)
-    cluster._ask.return_value = {"tcp://there": versions() | {"numpy": "1.0"}}
+    cluster.ask.return_value = {"tcp://there": versions() | {"numpy": "1.0"}}
     with raises(PrecbenchError, "tcp://there numpy 1.0"):
         _refuse_other_versions(cluster)
-    cluster._ask.return_value = {"tcp://there": None}
+
+
+def test_workers_without_an_answer_are_refused():
+    cluster = Mock(wait=1.0)
+    cluster.ask.return_value = {"tcp://there": None}
     with raises(PrecbenchError, "tcp://there answered"):
         _refuse_other_versions(cluster)
 

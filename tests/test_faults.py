@@ -10,8 +10,10 @@ import shutil
 import signal
 import sys
 import time
-from hashlib import sha256
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -50,7 +52,7 @@ MACHINE = {
 
 @pytest.fixture
 def in_this_process(in_this_process, monkeypatch):
-    """Trials run where they meet the faults too."""
+    """Trials run in the process that meets the faults."""
     monkeypatch.setattr("precbench.runner.environment", lambda: MACHINE)
 
 
@@ -62,25 +64,31 @@ def assert_same(folder, other):
 
 
 class Disk:
-    """Counts what is done to files below a folder, and lets the n-th deed fail.
+    """Counts what is done to files below a folder, and lets the n-th call fail.
 
     A full disk stays full; any other fault passes.
     """
 
     def __init__(self, folder, monkeypatch):
-        self._folder, self._n, self._error, self.n_calls = str(folder), 0, 0, 0
+        self._folder = str(folder)
+        self.fail_never()
         for name in ("mkdir", "replace"):
             monkeypatch.setattr(os, name, self._guarded(getattr(os, name)))
         for module in (io, builtins):
             monkeypatch.setattr(module, "open", self._open(open))
 
-    def fail(self, n, error):
-        self._n, self._error, self.n_calls = n, error, 0
+    def fail_never(self):
+        self.fail_at(0, 0)
+
+    def fail_at(self, n, error):
+        self._failing_call = n
+        self._error = error
+        self.n_calls = 0
 
     def touch(self):
         self.n_calls += 1
-        stays = self._error == errno.ENOSPC and self.n_calls > self._n > 0
-        if self.n_calls == self._n or stays:
+        is_full = self._error == errno.ENOSPC and self.n_calls > self._failing_call > 0
+        if self.n_calls == self._failing_call or is_full:
             raise OSError(self._error, os.strerror(self._error))
 
     def _is_below(self, path):
@@ -97,10 +105,11 @@ class Disk:
 
     def _open(self, function):
         def opened(path, mode="r", *arguments, **options):
-            if not self._is_below(path) or not set(mode) & set("wax+"):
-                return function(path, mode, *arguments, **options)
-            self.touch()
-            return Stream(function(path, mode, *arguments, **options), self)
+            is_written = bool(set(mode) & set("wax+"))
+            if self._is_below(path) and is_written:
+                self.touch()
+                return Stream(function(path, mode, *arguments, **options), self)
+            return function(path, mode, *arguments, **options)
 
         return opened
 
@@ -109,7 +118,8 @@ class Stream:
     """A stream that writes half of what it is given before it fails."""
 
     def __init__(self, stream, disk):
-        self._stream, self._disk = stream, disk
+        self._stream = stream
+        self._disk = disk
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
@@ -138,99 +148,114 @@ def test_a_fault_of_the_disk_at_any_moment(
     n_calls = disk.n_calls
     assert n_calls > 40
     errors = [errno.ENOSPC, errno.EIO, errno.EINTR]
-    faults = [(n, errors[n // 5 % 3]) for n in range(1, n_calls + 1, 5)]
-    faults = size(
-        faults, [(n, error) for n in range(1, n_calls + 1) for error in errors]
-    )
+    some_faults = [(n, errors[n // 5 % 3]) for n in range(1, n_calls + 1, 5)]
+    all_faults = list(itertools.product(range(1, n_calls + 1), errors))
+    faults = size(some_faults, all_faults)
     for n, error in faults:
         out = tmp_path / "out" / f"{n} {error}"
-        disk.fail(n, error)
+        disk.fail_at(n, error)
         result = run(tiny, out)
         assert result.exit_code in (0, 1), (n, error, result.output)
-        assert (
-            not isinstance(result.exception, Exception)
-            and "Traceback" not in result.output
-        )
-        assert error != errno.ENOSPC or (
-            result.exit_code == 1 and "disk full" in result.output
-        )
+        assert not isinstance(result.exception, Exception)
+        assert "Traceback" not in result.output
+        if error == errno.ENOSPC:
+            assert result.exit_code == 1
+            assert "disk full" in result.output
         assert disk.n_calls >= n
-        disk.fail(0, 0)
-        kept = len(Store(out / "small").keys())
-        assert done_already(succeed("run", tiny, "--out", out).output) == kept
+
+        disk.fail_never()
+        n_records = len(Store(out / "small").keys())
+        resumed = succeed("run", tiny, "--out", out)
+        assert done_already(resumed.output) == n_records
         assert_same(out / "small", tmp_path / "out" / "small")
-        assert not [*out.glob("**/*.tmp"), *(out / "small" / "running").glob("*")]
+        assert not [*out.glob("**/*.tmp")]
+        assert not [*(out / "small" / "running").glob("*")]
     figure(f"{len(faults)} faults of the disk")
 
 
 # --- a command killed while it writes ---
 
-FIT = [
-    "mine.csv",
-    "--label",
-    "label",
-    "--k",
-    "3",
-    "--splits",
-    "2",
-    "--solver",
-    "sgd-avg",
-]
-BEFORE = {
-    "score": [["fit", *FIT, "--save", "scorer.npz"]],
-    "report": [["run", "small.yaml"]],
-    "merge": [
-        ["run", "small.yaml", "--splits", "0"],
-        ["run", "small.yaml", "--splits", "1", "--out", "other"],
-    ],
-}
+FIT = "mine.csv --label label --k 3 --splits 2 --solver sgd-avg"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is killed, and what it needs."""
+
+    line: str
+    result: Callable[[Path], Any]  # what it has made in a folder, without times
+    needs: Sequence[str] = ()  # commands that run first
+
+
+def numbers_in_out(folder):
+    out = folder / "out"
+    [results] = [*out.glob("compare-*"), *out.glob("small")]
+    return numbers(results).to_csv()
+
+
 COMMANDS = {
-    "compare": ["compare", *FIT, "--jobs", "1", "--out", "out"],
-    "fit": ["fit", *FIT, "--save", "model.npz"],
-    "score": ["score", "scorer.npz", "mine.csv", "--out", "top.csv"],
-    "report": ["report", "results"],
-    "merge": [
-        "merge",
-        "results",
-        "other",
-        "--out",
-        "out",
-        "--config",
-        "small.yaml",
-        "--no-plots",
-    ],
-    "data add": ["data", "add", "toy", "toy.svm"],
+    "compare": Command(f"compare {FIT} --jobs 1 --out out", numbers_in_out),
+    "fit": Command(
+        f"fit {FIT} --save model.npz",
+        lambda folder: unpack(folder / "model.npz", ["coef"])["coef"].tobytes(),
+    ),
+    "score": Command(
+        "score scorer.npz mine.csv --out top.csv",
+        lambda folder: (folder / "top.csv").read_bytes(),
+        needs=[f"fit {FIT} --save scorer.npz"],
+    ),
+    "report": Command(
+        "report results",
+        lambda folder: (folder / "results/small/report.html").read_bytes(),
+        needs=["run small.yaml"],
+    ),
+    "merge": Command(
+        "merge results other --out out --config small.yaml --no-plots",
+        numbers_in_out,
+        needs=["run small.yaml --splits 0", "run small.yaml --splits 1 --out other"],
+    ),
+    "data add": Command(
+        "data add toy toy.svm",
+        lambda folder: (folder.parent / "cache/files/toys/toy.svm").read_bytes(),
+    ),
 }
 
 
-def made(name, folder, cache):
-    """Return what a command has made, without times."""
-    if name in ("compare", "merge"):
-        [results] = [
-            *(folder / "out").glob("compare-*"),
-            *(folder / "out").glob("small"),
-        ]
-        return numbers(results).to_csv()
-    if name == "fit":
-        return unpack(folder / "model.npz", ["coef"])["coef"].tobytes()
-    if name == "data add":
-        return sha256((cache / "files" / "toys" / "toy.svm").read_bytes()).hexdigest()
-    return (
-        folder / {"score": "top.csv", "report": "results/small/report.html"}[name]
-    ).read_bytes()
+def is_killed(disk, n, line):
+    """Run a command in a copy of this process, which is killed at the n-th call.
 
-
-def killed(disk, n, arguments):
-    """Run a command in a copy of this process, killed as it touches the disk for the
-    n-th time.
+    Calls are those that touch the disk. Return whether it came to that.
     """
     child = os.fork()
-    if not child:
-        disk.touch = lambda: next(calls) < n or os.kill(os.getpid(), signal.SIGKILL)
+    if child == 0:
         calls = itertools.count(1)
-        invoke(*arguments)
+
+        def kill_at_n():
+            if next(calls) == n:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        disk.touch = kill_at_n
+        invoke(*line.split())
         os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    _child, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+FORMER_FILES = ("top.csv", "model.npz")
+
+
+@pytest.fixture
+def start_folder(tiny, tmp_path, add_card):
+    """A folder with a config, its rows, a file for a card, and files of former runs."""
+    folder = tmp_path / "start"
+    folder.mkdir()
+    shutil.copy(tmp_path / "mine.csv", folder)
+    shutil.copy(tiny, folder)
+    (folder / "toy.svm").write_bytes(TOY_SVM)
+    add_card(make_card())
+    for former in FORMER_FILES:
+        (folder / former).write_bytes(b"former")
+    return folder
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies a process that has threads")
@@ -238,40 +263,36 @@ def killed(disk, n, arguments):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
-    name, tiny, tmp_path, in_this_process, cache, add_card, monkeypatch, size, figure
+    name, start_folder, tmp_path, in_this_process, cache, monkeypatch, size, figure
 ):
-    before, whole = tmp_path / "before", tmp_path / "whole"
-    before.mkdir()
-    for file in ("mine.csv", tiny.name):
-        shutil.copy(tmp_path / file, before)
-    for former in ("top.csv", "model.npz"):
-        (before / former).write_bytes(b"former")
-    (before / "toy.svm").write_bytes(TOY_SVM)
-    add_card(make_card())
-    monkeypatch.chdir(before)
-    for arguments in BEFORE.get(name, []):
-        succeed(*arguments)
-    shutil.copytree(before, whole)
+    command = COMMANDS[name]
+    monkeypatch.chdir(start_folder)
+    for line in command.needs:
+        succeed(*line.split())
+
+    whole = tmp_path / "whole"
+    shutil.copytree(start_folder, whole)
     monkeypatch.chdir(whole)
     disk = Disk(tmp_path, monkeypatch)
-    succeed(*COMMANDS[name])
-    expected, n_calls = made(name, whole, cache), disk.n_calls
-    rng, kills = random.Random(0), size(2, 60)
-    for n in sorted(rng.sample(range(1, n_calls + 1), min(kills, n_calls))):
+    succeed(*command.line.split())
+    n_calls = disk.n_calls
+    expected = command.result(whole)
+
+    n_kills = size(2, 60)
+    calls = range(1, n_calls + 1)
+    for n in sorted(random.Random(0).sample(calls, min(n_kills, n_calls))):
         folder = tmp_path / str(n)
-        shutil.copytree(before, folder)
+        shutil.copytree(start_folder, folder)
         shutil.rmtree(cache, ignore_errors=True)
         monkeypatch.chdir(folder)
-        assert killed(disk, n, COMMANDS[name]), n
-        for former in ("top.csv", "model.npz"):
-            content = (folder / former).read_bytes()
-            assert (
-                content.startswith(b"former")
-                or content == (whole / former).read_bytes()
-            )
-        succeed(*COMMANDS[name])
-        assert made(name, folder, cache) == expected, n
-    figure(f"{kills} commands killed while they write")
+        assert is_killed(disk, n, command.line), n
+        for file in FORMER_FILES:
+            content = (folder / file).read_bytes()
+            is_former = content.startswith(b"former")
+            assert is_former or content == (whole / file).read_bytes()
+        succeed(*command.line.split())
+        assert command.result(folder) == expected, n
+    figure(f"{n_kills} commands killed while they write")
 
 
 # --- dying workers ---
@@ -299,14 +320,16 @@ if any("popen_loky" in argument for argument in sys.orig_argv):
     real = getattr(owner, function)
     setattr(owner, function, deadly)
 """
-# A worker dies in the n-th call of a function
+# module:function:n, the n-th call in which a worker dies
 PHASES = {
     "start": "os:getppid:1",
     "training": "time:process_time:1",
     "writing": "os:replace:1",
     "between arrays and mark": "os:replace:2",
 }
-ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
+# phases, each with the number of workers that die
+SOME_CASES = [("training", 1), ("between arrays and mark", 1)]
+ALL_CASES = list(itertools.product(PHASES, (1, 2)))
 
 
 @pytest.mark.measured
@@ -316,12 +339,11 @@ def test_a_worker_killed_in_any_phase(
     tiny, tmp_path, monkeypatch, request, size, figure
 ):
     succeed("run", tiny, "--out", tmp_path / "undisturbed")
-    cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
+    cases = size(SOME_CASES, ALL_CASES)
     request.addfinalizer(processes.end)
     for phase, n_kills in cases:
-        out, killer = (
-            tmp_path / f"{phase} {n_kills}" / name for name in ("out", "killer")
-        )
+        out = tmp_path / f"{phase} {n_kills}" / "out"
+        killer = tmp_path / f"{phase} {n_kills}" / "killer"
         killer.mkdir(parents=True)
         (killer / "sitecustomize.py").write_text(KILLER)
         monkeypatch.setenv("PYTHONPATH", str(killer))
@@ -330,11 +352,14 @@ def test_a_worker_killed_in_any_phase(
         processes.end()
         result = run(tiny, out)
         assert not isinstance(result.exception, Exception), (phase, result.output)
-        assert sum(path.name.isdecimal() for path in killer.iterdir()) == n_kills, phase
-        assert result.exit_code == 0 or n_kills > 1, (phase, result.output)
+        marks = [path for path in killer.iterdir() if path.name.isdecimal()]
+        assert len(marks) == n_kills, phase
+        if n_kills == 1:
+            assert result.exit_code == 0, (phase, result.output)
         succeed("run", tiny, "--out", out)
         assert_same(out / "small", tmp_path / "undisturbed" / "small")
-    figure(f"{sum(n_kills for _, n_kills in cases)} workers killed in a chosen phase")
+    n_killed = sum(n_kills for _phase, n_kills in cases)
+    figure(f"{n_killed} workers killed in a chosen phase")
 
 
 # --- the rest of the world ---

@@ -32,16 +32,21 @@ from tests.sentences import done_already, raises
 RNG = np.random.default_rng(0)
 DENSE = RNG.standard_normal((9000, 7))
 SPARSE = csr_matrix(np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0))
+N_ROWS = len(DENSE)
 
 
 def dataset(X):
-    return Dataset(
-        "toy", "toy", X, np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0), ""
-    )
+    """Return a data set in which each ninth row is positive."""
+    y = np.where(np.arange(X.shape[0]) % 9 == 0, 1.0, -1.0)
+    return Dataset("toy", "toy", X, y, "")
 
 
 def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def tuned_trial(trials, **changes):
+    return next(trial for trial in trials(**changes) if trial.candidates)
 
 
 @pytest.fixture
@@ -56,177 +61,204 @@ def trials(small):
 @pytest.mark.parametrize("fitted_on", ["train", "all"])
 @pytest.mark.parametrize("kind", ["unit", "unit-norm"])
 def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
-    before = X.copy()
-    plain, scaled = (
-        trials(scaling=how, scaling_fitted_on=fitted_on)[0] for how in ("none", kind)
-    )
-    raw, part = (
-        [Rows(trial, dataset(X)).part(name) for name in ("training", "test")]
-        for trial in (plain, scaled)
-    )
-    scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
-    for found, rows in zip(part, raw, strict=True):
-        assert_array_equal(
-            dense(found.X), dense(scaler.transform_in_place(rows.X.copy()))
-        )
-    assert (
-        sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
-    )
+    X_given = X.copy()
+    [not_scaled, *_others] = trials(scaling="none", scaling_fitted_on=fitted_on)
+    [scaled, *_others] = trials(scaling=kind, scaling_fitted_on=fitted_on)
+    raw = Rows(not_scaled, dataset(X))
+    rows = Rows(scaled, dataset(X))
+    scaler = Scaler(kind).fit(raw.training.X if fitted_on == "train" else X)
+    for part in ("training", "test"):
+        expected = scaler.transform_in_place(raw.part(part).X.copy())
+        assert_array_equal(dense(rows.part(part).X), dense(expected))
+    assert rows.training.n_rows + rows.test.n_rows == N_ROWS
+    assert abs(X - X_given).max() == 0
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
-    parts = [Rows(trial, dataset(DENSE)) for trial in trials()]
     assert {bool(trial.candidates) for trial in trials()} == {True, False}
-    for part in parts[1:]:
-        assert_array_equal(part.training.X, parts[0].training.X)
-        assert part.divisions == parts[0].divisions
-        assert part.divisions[0][0] == slice(round(0.8 * part.training.n_rows))
+    first, *others = [Rows(trial, dataset(DENSE)) for trial in trials()]
+    n_fit = round(0.8 * first.training.n_rows)
+    assert first.divisions[0].fit == slice(n_fit)
+    for rows in others:
+        assert_array_equal(rows.training.X, first.training.X)
+        assert rows.divisions == first.divisions
 
 
 @pytest.mark.parametrize("gamma", [0.3, None])
 def test_random_features_follow_the_scaling(trials, gamma):
-    [plain, *_] = trials(scaling="none")
-    fourier = Fourier(n_components=20, gamma=gamma)
-    mapped = [replace(t, fourier=fourier) for t in trials(scaling="standardise")]
-    raw, raw_test = (
-        Rows(plain, dataset(DENSE)).part(name) for name in ("training", "test")
-    )
+    [plain, *_others] = trials(scaling="none")
+    raw = Rows(plain, dataset(DENSE))
     sampler = RBFSampler(
         gamma=gamma or "scale", n_components=20, random_state=plain.seed
     )
-    twin = make_pipeline(StandardScaler(), sampler).fit(raw.X)
-    for trial in mapped:  # the same features for every solver
-        for name, rows in (("training", raw), ("test", raw_test)):
-            part = Rows(trial, dataset(DENSE)).part(name)
-            assert_allclose(part.X, twin.transform(rows.X), atol=1e-12)
-            assert_array_equal(part.y, rows.y)
-    sparse = Rows(replace(plain, fourier=fourier), dataset(SPARSE)).training.X
-    filled = Rows(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).training.X
-    assert_allclose(sparse, filled, atol=1e-12)
+    reference = make_pipeline(StandardScaler(), sampler).fit(raw.training.X)
+    fourier = Fourier(n_components=20, gamma=gamma)
+    for trial in trials(scaling="standardise"):  # the same features for every solver
+        rows = Rows(replace(trial, fourier=fourier), dataset(DENSE))
+        for name in ("training", "test"):
+            raw_part = raw.part(name)
+            part = rows.part(name)
+            assert_allclose(part.X, reference.transform(raw_part.X), atol=1e-12)
+            assert_array_equal(part.y, raw_part.y)
+
+
+@pytest.mark.parametrize("gamma", [0.3, None])
+def test_random_features_of_sparse_rows(trials, gamma):
+    [plain, *_others] = trials(scaling="none")
+    mapped = replace(plain, fourier=Fourier(n_components=20, gamma=gamma))
+    of_sparse = Rows(mapped, dataset(SPARSE)).training.X
+    of_dense = Rows(mapped, dataset(SPARSE.toarray())).training.X
+    assert_allclose(of_sparse, of_dense, atol=1e-12)
 
 
 def test_random_features_of_float32_rows(trials):
-    [trial, *_] = trials(scaling="standardise")
-    trial = replace(trial, fourier=Fourier(n_components=20))
+    [trial, *_others] = trials(scaling="standardise")
+    mapped = replace(trial, fourier=Fourier(n_components=20))
     single = DENSE.astype(np.float32)
-    found, expected = (
-        Rows(trial, dataset(X)).test.X for X in (single, single.astype(np.float64))
-    )
-    assert found.dtype == np.float32
-    assert_allclose(found, expected, atol=1e-6)
+    of_single = Rows(mapped, dataset(single)).test.X
+    of_double = Rows(mapped, dataset(single.astype(np.float64))).test.X
+    assert of_single.dtype == np.float32
+    assert_allclose(of_single, of_double, atol=1e-6)
 
 
 def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
-    plain, asked = (
-        make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"})
-    )
-    assert "kept as float32" in asked.scaling and "kept as" not in plain.scaling
-    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {
-        "float64",
-        "float32",
-    }
-    for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
-        before, after = (
-            trial.description("0")["preprocessing"] for trial in (old, new)
-        )
-        assert after == before | {"dtype": "float32"} and new_key != key
+    double = make_plan(load_config(small()))
+    single = make_plan(load_config(small(dtype="float32")))
+    assert "kept as" not in double.scaling
+    assert "kept as float32" in single.scaling
+    assert double.datasets["mine"].X.dtype == np.float64
+    assert single.datasets["mine"].X.dtype == np.float32
+    for (trial, key), (single_trial, single_key) in zip(
+        double.trials, single.trials, strict=True
+    ):
+        preprocessing = trial.description("0")["preprocessing"]
+        of_single = single_trial.description("0")["preprocessing"]
+        assert of_single == preprocessing | {"dtype": "float32"}
+        assert single_key != key
 
 
 def test_gaps_are_filled_in_from_the_training_rows(trials):
     """In both parts, before they are scaled."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((90, 2)), np.where(np.arange(90) % 3, -1.0, 1.0)
+    X = rng.standard_normal((90, 2))
+    y = np.where(np.arange(90) % 3, -1.0, 1.0)
     gaps = np.flatnonzero(rng.random(90) < 0.3)
-    holed = X.copy()
-    holed[gaps, 1] = np.nan
+    X[gaps, 1] = np.nan
     imputed = Imputed("mean", (ImputedColumn(1, 2, gaps),))
-    mine = Dataset(
-        "mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed
-    )
-    trial = replace(
-        next(t for t in trials() if t.fourier is None), scaling="standardise"
-    )
-    split, _ = divide_rows(trial, mine)
-    known = np.nan_to_num(holed, nan=np.nanmean(holed[split.train, 1]))
-    scaler = StandardScaler().fit(known[split.train])
-    for part, rows in (("train", split.train), ("test", split.test)):
-        assert np.isin(rows, gaps).any()
-        assert_allclose(
-            Rows(trial, mine).part(part).X, scaler.transform(known[rows]), atol=1e-12
-        )
+    X_filled_with_9 = np.nan_to_num(X, nan=9.0)
+    mine = Dataset("mine", "Mine", X_filled_with_9, y, "0", imputed=imputed)
+    without_features = next(trial for trial in trials() if trial.fourier is None)
+    trial = replace(without_features, scaling="standardise")
+    split = divide_rows(trial, mine).split
+
+    X_filled = np.nan_to_num(X, nan=np.nanmean(X[split.train, 1]))
+    scaler = StandardScaler().fit(X_filled[split.train])
+    for part, row_numbers in (("training", split.train), ("test", split.test)):
+        assert np.isin(row_numbers, gaps).any()
+        expected = scaler.transform(X_filled[row_numbers])
+        assert_allclose(Rows(trial, mine).part(part).X, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("n_pos", "rows", "kept"),
+    ("n_pos", "n_drawn", "n_drawn_pos"),
     [
-        (500, 200, 100),
-        (30, 200, 6),
-        (6, 200, 4),
-        (3, 400, 3),
-        (990, 100, 98),
-        (995, 200, 196),
+        pytest.param(500, 200, 100, id="half are positive"),
+        pytest.param(30, 200, 6, id="3 % are positive"),
+        pytest.param(6, 200, 4, id="0.6 % are positive, 2 % of the drawn"),
+        pytest.param(3, 400, 3, id="all positives, which are less than 2 %"),
+        pytest.param(990, 100, 98, id="1 % are negative, 2 % of the drawn"),
+        pytest.param(995, 200, 196, id="0.5 % are negative, 2 % of the drawn"),
     ],
 )
-def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kept):
-    y = np.where(np.arange(1000) < n_pos, 1.0, -1.0)
-    cut = _subsample_rows(
-        Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows
-    )
-    assert (cut.n_pos, len(cut.y)) == (kept, rows)
-    assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
+def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(
+    n_pos, n_drawn, n_drawn_pos
+):
+    row_numbers = np.arange(1000.0)
+    y = np.where(row_numbers < n_pos, 1.0, -1.0)
+    cut = _subsample_rows(Dataset("toy", "Toy", row_numbers[:, None], y, "0"), n_drawn)
+    assert cut.n_pos == n_drawn_pos
+    assert len(cut.y) == n_drawn
+    assert_array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
+
+
+def test_without_folds_there_is_one_division(trials):
+    trial = tuned_trial(trials)
+    assert len(Rows(trial, dataset(DENSE)).divisions) == 1
 
 
 def test_folds_hold_every_training_row_once_in_the_proportions_of_the_classes(trials):
-    trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
-    assert len(Rows(replace(trial, folds=None), dataset(DENSE)).divisions) == 1
-    rows = Rows(trial, dataset(DENSE))
-    held = [part for _, part in rows.divisions]
-    assert_array_equal(np.sort(np.concatenate(held)), np.arange(rows.training.n_rows))
-    for fitted, part in rows.divisions:
-        assert (
-            len(np.union1d(fitted, part))
-            == len(fitted) + len(part)
-            == rows.training.n_rows
-        )
-        assert (
-            abs(np.sum(rows.training.y[part] > 0) - np.sum(rows.training.y > 0) / 4) < 1
-        )
-    again = Rows(trial, dataset(DENSE)).divisions
-    assert all(map(np.array_equal, held, (part for _, part in again)))
+    rows = Rows(tuned_trial(trials, tuning="{folds: 4}"), dataset(DENSE))
+    y = rows.training.y
+    row_numbers = np.arange(len(y))
+    folds = [division.validation for division in rows.divisions]
+    assert_array_equal(np.sort(np.concatenate(folds)), row_numbers)
+    for fit, fold in rows.divisions:
+        assert_array_equal(np.sort(np.concatenate([fit, fold])), row_numbers)
+        assert abs(np.sum(y[fold] > 0) - np.sum(y > 0) / 4) < 1
 
 
-@pytest.mark.parametrize("rows", [50, 10**6])
-def test_candidates_are_compared_on_so_many_rows_in_the_proportion_of_all(trials, rows):
-    trial = next(t for t in trials(tuning=f"{{rows: {rows}}}") if t.candidates)
+def test_folds_are_always_the_same(trials):
+    trial = tuned_trial(trials, tuning="{folds: 4}")
+    first = Rows(trial, dataset(DENSE)).divisions
+    second = Rows(trial, dataset(DENSE)).divisions
+    assert len(first) == len(second)
+    for division, equal in zip(first, second, strict=True):
+        assert_array_equal(division.validation, equal.validation)
+
+
+@pytest.mark.parametrize("most", [50, 10**6])
+def test_candidates_are_compared_on_so_many_rows_in_the_proportion_of_all(trials, most):
+    trial = tuned_trial(trials, tuning=f"{{rows: {most}}}")
     all_rows = Rows(replace(trial, tuning_rows=None), dataset(DENSE))
-    part = Rows(trial, dataset(DENSE))
-    assert_array_equal(part.training.X, all_rows.training.X)
-    [(fitting, held)], [(most, _)] = part.divisions, all_rows.divisions
-    sizes = [len(range(*of.indices(part.training.n_rows))) for of in (fitting, held)]
-    n = min(rows, part.training.n_rows)
-    assert sizes == [round(0.8 * n), n - round(0.8 * n)]
-    assert (fitting.start or 0, held.start) == (0, most.stop)
+    rows = Rows(trial, dataset(DENSE))
+    assert_array_equal(rows.training.X, all_rows.training.X)
+
+    n_train = rows.training.n_rows
+    n_tuning = min(most, n_train)
+    n_fit = round(0.8 * n_tuning)
+    [(fit, validation)] = rows.divisions
+    [whole] = all_rows.divisions
+    assert range(n_train)[fit] == range(n_fit)
+    first_validation = whole.fit.stop
+    n_validation = n_tuning - n_fit
+    assert range(n_train)[validation] == range(
+        first_validation, first_validation + n_validation
+    )
 
 
-def test_folds_keep_groups_and_are_no_more_than_a_class_has(trials):
-    trial = next(t for t in trials(tuning="{folds: 4}") if t.candidates)
-    grouped = replace(dataset(DENSE), groups=np.arange(len(DENSE)) // 50)
-    for ids in (grouped.groups, None):
-        both = replace(grouped, groups=ids)
-        train = divide_rows(trial, both)[0].train
-        parts = Rows(trial, both).divisions
-        for fitted, part in parts:
-            shared = np.intersect1d(
-                grouped.groups[train[fitted]], grouped.groups[train[part]]
-            )
-            assert (len(shared) == 0) == (ids is not None)
-        assert len(parts) == 4
-    few = replace(dataset(DENSE), y=np.where(np.arange(len(DENSE)) < 4, 1.0, -1.0))
-    n_pos = int(np.sum(Rows(trial, few).training.y > 0))
-    assert len(Rows(trial, few).divisions) == n_pos < 4
-    whole = replace(trial, split=replace(trial.split, kind="none"))
+GROUPS = np.arange(N_ROWS) // 50
+
+
+@pytest.mark.parametrize("keeps_groups", [True, False])
+def test_folds_keep_groups(trials, keeps_groups):
+    trial = tuned_trial(trials, tuning="{folds: 4}")
+    data = replace(dataset(DENSE), groups=GROUPS if keeps_groups else None)
+    train = divide_rows(trial, data).split.train
+    divisions = Rows(trial, data).divisions
+    assert len(divisions) == 4
+    for fit, fold in divisions:
+        shared_groups = np.intersect1d(GROUPS[train[fit]], GROUPS[train[fold]])
+        assert (len(shared_groups) == 0) == keeps_groups
+
+
+@pytest.fixture
+def few_positives():
+    """Rows of which the first four are positive."""
+    return replace(dataset(DENSE), y=np.where(np.arange(N_ROWS) < 4, 1.0, -1.0))
+
+
+def test_folds_are_no_more_than_the_rows_of_a_class(trials, few_positives):
+    rows = Rows(tuned_trial(trials, tuning="{folds: 4}"), few_positives)
+    n_pos = int(np.sum(rows.training.y > 0))
+    assert n_pos < 4
+    assert len(rows.divisions) == n_pos
+
+
+def test_folds_of_a_class_in_one_group_are_refused(trials, few_positives):
+    trial = tuned_trial(trials, tuning="{folds: 4}")
+    on_all_rows = replace(trial, split=replace(trial.split, kind="none"))
     with raises(InputError, "toy 0"):
-        assert Rows(whole, replace(few, groups=np.arange(len(DENSE)) // 50)).divisions
+        assert Rows(on_all_rows, replace(few_positives, groups=GROUPS)).divisions
 
 
 # --- experiments on streamed rows, which are never in memory as a whole ---
@@ -239,93 +271,128 @@ SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
 def streamed(small, tmp_path):
     """The small experiment on streams of its own rows."""
     table = pd.read_csv(tmp_path / "mine.csv")
-    X, y = table.drop(columns="label").to_numpy(), table["label"].to_numpy()
+    X = table.drop(columns="label").to_numpy()
+    y = table["label"].to_numpy()
     np.save(tmp_path / "X.npy", np.ascontiguousarray(X))
     np.save(tmp_path / "y.npy", y)
-    lines = (
-        f"{label} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(row))
-        for row, label in zip(X, y, strict=True)
-    )
+    lines = []
+    for row, label in zip(X, y, strict=True):
+        features = [f"{number}:{value}" for number, value in enumerate(row, start=1)]
+        lines.append(" ".join([str(label), *features]))
     (tmp_path / "mine.svm").write_text("\n".join(lines))
 
     def write(**changes):
         sizes = "block_bytes: 1000, buffer_bytes: 4000"
-        defaults = {
-            "datasets": (
-                f"[{{file: mine.svm, stream: true, {sizes}}}, "
-                f"{{file: X.npy, labels: y.npy, name: npy, stream: true, {sizes}}}]"
-            ),
-            "solvers": SOLVERS,
-        }
+        svmlight = f"{{file: mine.svm, stream: true, {sizes}}}"
+        npy = f"{{file: X.npy, labels: y.npy, name: npy, stream: true, {sizes}}}"
+        defaults = {"datasets": f"[{svmlight}, {npy}]", "solvers": SOLVERS}
         return small(**defaults | changes)
 
     return write
 
 
-def test_from_the_config_to_the_plot(streamed, tmp_path):
+@pytest.fixture
+def streamed_run(streamed, tmp_path):
+    """The results folder of a run, which other runs may resume."""
     succeed("run", streamed(plots="[accuracy-time]"), "--out", tmp_path / "out")
-    folder = tmp_path / "out" / "small"
-    final = pd.read_csv(folder / "results.csv").query("final")
-    assert len(final) == 2 * 2 * 2 * 2 and set(final["status"]) == {"ok"}
+    return tmp_path / "out" / "small"
+
+
+def test_streams_from_the_config_to_the_plot(streamed_run, tmp_path):
+    final = pd.read_csv(streamed_run / "results.csv").query("final")
+    n_datasets, n_splits, n_solvers, n_metrics = 2, 2, 2, 2
+    assert len(final) == n_datasets * n_splits * n_solvers * n_metrics
+    assert set(final["status"]) == {"ok"}
     assert (final[final["metric"] == "auc"]["value"] > 0.8).all()
-    assert list((folder / "figures").glob("*.png"))
-    for record in Store(folder).records():
-        assert 380 < record.n_train < 460 and record.fitted["n_iter_"] == 3
+    assert list((streamed_run / "figures").glob("*.png"))
+    for record in Store(streamed_run).records():
+        assert 380 < record.n_train < 460
+        assert record.fitted["n_iter_"] == 3
         assert record.fitted["n_rows_seen_"] == 3 * record.n_train
         assert str(tmp_path) not in json.dumps(record.to_dict())
-    before = records(folder)
+
+
+def test_a_run_on_streams_resumes(streamed_run, streamed, tmp_path):
+    first_records = records(streamed_run)
     assert done_already(run(streamed(), tmp_path / "out").output) == 8
-    assert records(folder) == before
+    assert records(streamed_run) == first_records
+
+
+def test_a_run_on_streams_has_the_same_numbers_on_two_workers(
+    streamed_run, streamed, tmp_path
+):
     assert run(streamed(), tmp_path / "two", "--jobs", "2").exit_code == 0
-    two = numbers(tmp_path / "two" / "small")
-    pd.testing.assert_frame_equal(two, numbers(folder), check_exact=True)
+    on_two_workers = numbers(tmp_path / "two" / "small")
+    pd.testing.assert_frame_equal(
+        on_two_workers, numbers(streamed_run), check_exact=True
+    )
+
+
+def test_another_buffer_is_another_trial(streamed_run, streamed, tmp_path):
     larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
-    # Another buffer is another trial.
     assert done_already(run(streamed(datasets=larger), tmp_path / "out").output) == 0
 
 
-@pytest.mark.parametrize(
+def read_rows(stream):
+    return np.concatenate([block for block, _labels in stream.X])
+
+
+def streamed_parts(config):
+    """Return the rows of each trial of sgd-avg on the data set npy."""
+    experiment = load_config(config).select(["sgd-avg"], ["npy"])
+    return [Rows(trial, read_data(trial.dataset)) for trial in experiment.trials()]
+
+
+PROTOCOLS = pytest.mark.parametrize(
     "protocol", ["{n_splits: 2}", "{split: kfold, n_splits: 3}", "{split: none}"]
 )
+
+
+@PROTOCOLS
 @pytest.mark.parametrize("scaling", ["none", "standardise"])
-def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
-    experiment = load_config(streamed(protocol=protocol, scaling=scaling))
-    X = np.load(tmp_path / "X.npy")
-    tested = []
-    for trial in experiment.trials():
-        if trial.dataset.name != "npy" or trial.label != "sgd-avg":
-            continue
-        data = read_data(trial.dataset)
-        parts = Rows(trial, data)
-        whole, test = Rows(trial, data).training, Rows(trial, data).test
-        [(fitting, validation)] = parts.divisions
-        sizes = [parts.training.part(rows).n_rows for rows in (fitting, validation)]
-        assert sum(sizes) == whole.n_rows and min(sizes) > 0
-        assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
-        rows = np.concatenate([block for block, _ in whole.X])
-        if scaling == "standardise":
-            np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-9)
-            np.testing.assert_allclose(rows.std(axis=0), 1, atol=1e-9)
-        if trial.split.kind == "none":
-            assert whole.n_rows == test.n_rows == len(X)
+def test_the_parts_of_a_stream_have_their_rows_and_labels(streamed, protocol, scaling):
+    for rows in streamed_parts(streamed(protocol=protocol, scaling=scaling)):
+        training = rows.training
+        [division] = rows.divisions
+        n_fit = training.part(division.fit).n_rows
+        n_validation = training.part(division.validation).n_rows
+        assert n_fit > 0
+        assert n_validation > 0
+        assert n_fit + n_validation == training.n_rows
+        assert len(training.y) == training.n_rows
+        assert len(rows.test.y) == rows.test.n_rows
+        if protocol == "{split: none}":
+            assert training.n_rows == 600
+            assert rows.test.n_rows == 600
         else:
-            assert whole.n_rows + test.n_rows == len(X)
-        tested += [block for block, _ in test.X]
-    if "kfold" in protocol and scaling == "none":
-        found = np.concatenate(tested)
-        assert_array_equal(found[np.lexsort(found.T)], X[np.lexsort(X.T)])
+            assert training.n_rows + rows.test.n_rows == 600
+
+
+@PROTOCOLS
+def test_the_training_rows_of_a_stream_are_standardised(streamed, protocol):
+    for rows in streamed_parts(streamed(protocol=protocol, scaling="standardise")):
+        X = read_rows(rows.training)
+        assert_allclose(X.mean(axis=0), 0, atol=1e-9)
+        assert_allclose(X.std(axis=0), 1, atol=1e-9)
+
+
+def test_the_folds_of_a_stream_hold_each_row_once(streamed, tmp_path):
+    config = streamed(protocol="{split: kfold, n_splits: 3}", scaling="none")
+    X_tested = np.concatenate([read_rows(rows.test) for rows in streamed_parts(config)])
+    X = np.load(tmp_path / "X.npy")
+    assert_array_equal(X_tested[np.lexsort(X_tested.T)], X[np.lexsort(X.T)])
 
 
 def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch):
     trial = load_config(streamed()).trials()[0]
     test = Rows(trial, read_data(trial.dataset)).test
     weights = np.random.default_rng(0).standard_normal((7, 4))
-    together = list(test.scores(weights))
+    in_one_pass = list(test.scores(weights))
+    assert_allclose(in_one_pass, weights @ read_rows(test).T, rtol=1e-12)
     monkeypatch.setattr(samples, "_SCORES_AT_ONCE", 2 * test.n_rows)
-    assert_array_equal(list(test.scores(weights)), together)
-    assert_array_equal(list(test.scores(weights, [1.0] * 7)), np.array(together) + 1)
-    X = np.concatenate([block for block, _ in test.X])
-    np.testing.assert_allclose(together, weights @ X.T, rtol=1e-12)
+    assert_array_equal(list(test.scores(weights)), in_one_pass)
+    with_intercepts = list(test.scores(weights, [1.0] * 7))
+    assert_array_equal(with_intercepts, np.array(in_one_pass) + 1)
 
 
 def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
@@ -338,107 +405,154 @@ def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
         parts="[test, training]",
     )
     succeed("run", config, "--out", tmp_path / "out", "--smoke")
-    table = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv").query("final")
-    assert set(table["dataset"]) == {"letter", "letter-streamed"}
-    assert table["title"].str.contains("streamed").sum() == 2 and set(
-        table["status"]
-    ) == {"ok"}
+    results = pd.read_csv(tmp_path / "out" / "small-smoke" / "results.csv")
+    final = results[results["final"]]
+    assert set(final["dataset"]) == {"letter", "letter-streamed"}
+    assert final["title"].str.contains("streamed").sum() == 2
+    assert set(final["status"]) == {"ok"}
 
 
-def test_a_provided_split_and_groups(streamed):
+def test_the_provided_split_of_a_stream(streamed):
     trial = load_config(streamed(protocol="{split: provided}")).trials()[0]
     data = read_data(trial.dataset)
     with raises(InputError, "mine random kfold"):
         check_division(trial.split, data)
-    data = replace(data, n_train=400)
-    check_division(trial.split, data)
-    assert (
-        Rows(trial, data).training.n_rows == 400
-        and Rows(trial, data).test.n_rows == 200
-    )
+    divided = replace(data, n_train=400)
+    check_division(trial.split, divided)
+    assert Rows(trial, divided).training.n_rows == 400
+    assert Rows(trial, divided).test.n_rows == 200
+
+
+def test_the_groups_of_a_stream_cannot_be_kept(streamed):
+    trial = load_config(streamed()).trials()[0]
+    data = replace(read_data(trial.dataset), groups=np.zeros(600))
     with raises(InputError, "mine groups"):
-        check_division(trial.split, replace(data, groups=np.zeros(600)))
+        check_division(trial.split, data)
+
+
+def of_mine(options):
+    return f"[{{file: mine.svm, {options}}}]"
 
 
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    ("section", "text", "complaint"),
     [
-        (
-            {"solvers": "{psg: , sgd-avg: }"},
+        pytest.param(
+            "solvers",
+            "{psg: , sgd-avg: }",
             "solvers.psg: psg needs all rows at once, and mine",
+            id="a solver that needs all rows",
         ),
-        (
-            {"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
+        pytest.param(
+            "solvers",
+            "{sgd-avg: {fourier: {n_components: 9}}}",
             "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed",
+            id="random features",
         ),
-        (
-            {"tuning": "{rows: 9}"},
+        pytest.param(
+            "tuning",
+            "{rows: 9}",
             "tuning.rows: has no meaning for mine, which is streamed",
+            id="rows for tuning",
         ),
-        (
-            {"tuning": "{folds: 9}"},
+        pytest.param(
+            "tuning",
+            "{folds: 9}",
             "tuning.folds: has no meaning for mine, which is streamed",
+            id="folds for tuning",
         ),
-        (
-            {"protocol": "{stratified: true}"},
+        pytest.param(
+            "protocol",
+            "{stratified: true}",
             "protocol.stratified: has no meaning for mine",
+            id="stratified parts",
         ),
-        (
-            {"protocol": "{train_size: 10}"},
+        pytest.param(
+            "protocol",
+            "{train_size: 10}",
             "protocol.train_size: has no meaning for mine",
+            id="a number of training rows",
         ),
-        ({"datasets": "[{file: mine.svm, stream: false}]"}, "datasets[0].stream"),
-        (
-            {"datasets": "[{file: mine.svm, stream: true, drop: [a]}]"},
+        pytest.param(
+            "datasets",
+            of_mine("stream: false"),
+            "datasets[0].stream",
+            id="stream that is false",
+        ),
+        pytest.param(
+            "datasets",
+            of_mine("stream: true, drop: [a]"),
             "datasets[0].drop: unknown",
+            id="an option of files in memory",
         ),
-        (
-            {"datasets": "[{file: mine.svm, stream: true, bufer_bytes: 1}]"},
+        pytest.param(
+            "datasets",
+            of_mine("stream: true, bufer_bytes: 1"),
             "buffer_bytes",
+            id="a misspelt option",
         ),
-        (
-            {"datasets": "[{file: mine.svm, stream: true, buffer_bytes: 0}]"},
+        pytest.param(
+            "datasets",
+            of_mine("stream: true, buffer_bytes: 0"),
             "buffer_bytes: ",
+            id="an empty buffer",
         ),
-        (
-            {"datasets": "[{file: X.npy, stream: true, labels: z.npy}]"},
+        pytest.param(
+            "datasets",
+            "[{file: X.npy, stream: true, labels: z.npy}]",
             "labels: no such file",
+            id="a file of labels that is not there",
         ),
-        (
-            {"datasets": "[{name: lettr, stream: true}]"},
+        pytest.param(
+            "datasets",
+            "[{name: lettr, stream: true}]",
             "datasets[0].name: unknown data set",
+            id="a misspelt card",
         ),
-        ({"datasets": "[{name: letter, stream: true, file: a}]"}, "no such file"),
-        ({"datasets": "[{file: X.npy, stream: true}]"}, "the labels are missing"),
-        ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
+        pytest.param(
+            "datasets",
+            "[{name: letter, stream: true, file: a}]",
+            "no such file",
+            id="a file that is not there",
+        ),
+        pytest.param(
+            "datasets",
+            "[{file: X.npy, stream: true}]",
+            "the labels are missing",
+            id="no labels",
+        ),
+        pytest.param(
+            "datasets",
+            "[{file: mine.csv, stream: true}]",
+            "can be streamed",
+            id="a format that cannot be streamed",
+        ),
     ],
 )
 def test_mistakes_are_reported_before_anything_runs(
-    streamed, changes, complaint, tmp_path
+    streamed, section, text, complaint, tmp_path
 ):
-    result = run(streamed(**changes), tmp_path / "out")
-    assert result.exit_code == 2 and complaint in result.output.replace("\n", " ")
-    assert "Traceback" not in result.output and not (tmp_path / "out").exists()
+    result = run(streamed(**{section: text}), tmp_path / "out")
+    assert result.exit_code == 2
+    assert complaint in result.output.replace("\n", " ")
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
 
 
-def test_a_set_without_positives_is_reported(streamed, in_this_process, tmp_path):
+def test_a_part_without_positives_is_reported(streamed, in_this_process, tmp_path):
     y = np.zeros(600, dtype=int)
     y[0] = 1
     np.save(tmp_path / "y.npy", y)
-    result = run(
-        streamed(protocol="{n_splits: 8}", solvers="{perceptron-avg: }"),
-        tmp_path / "out",
-    )
-    assert result.exit_code == 1
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query(
-        "dataset == 'npy'"
-    )
-    reasons = set(table["reason"].dropna())
-    assert any(
-        "the training set of npy has" in r and "0 of them positive" in r
-        for r in reasons
-    )
-    assert any(r.startswith("not measured") for r in reasons)
+    config = streamed(protocol="{n_splits: 8}", solvers="{perceptron-avg: }")
+    assert run(config, tmp_path / "out").exit_code == 1
+    results = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
+    reasons = results.loc[results["dataset"] == "npy", "reason"].dropna()
+    of_training = [text for text in reasons if "the training set of npy has" in text]
+    assert any("0 of them positive" in text for text in of_training)
+    assert any(text.startswith("not measured") for text in reasons)
+
+
+def test_a_stream_without_positives_is_refused(streamed, tmp_path):
     np.save(tmp_path / "y.npy", np.zeros(600))
     with raises(InputError, "class"):
         open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")

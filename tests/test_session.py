@@ -46,12 +46,10 @@ def test_a_config_has_four_forms(config, tmp_path, form, monkeypatch):
     results = precbench.run(forms[form], out=tmp_path / "python")
     succeed("run", config, "--out", tmp_path / "shell")
     shell = read_run(tmp_path / "shell" / "small").results
-    assert (results.name, results.trials, results.trained, results.not_ok) == (
-        "small",
-        4,
-        4,
-        {},
-    )
+    assert results.name == "small"
+    assert results.trials == 4
+    assert results.trained == 4
+    assert results.not_ok == {}
     assert results.folder == tmp_path / "python" / "small"
     assert sorted(results.frame["key"]) == sorted(shell["key"])
     assert sorted(results.frame["value"]) == sorted(shell["value"])
@@ -61,92 +59,129 @@ def test_a_shipped_config_is_run_by_its_name(tmp_path):
     results = precbench.run("kar2015/counterexample", smoke=True, out=tmp_path)
     assert results.folder == tmp_path / "kar2015-counterexample-smoke"
     assert [path.suffix for path in results.figures] == [".png"]
-    assert results.report is not None and results.check().empty
+    assert results.report is not None
+    assert results.check().empty
 
 
 def test_a_study_has_values(tmp_path):
+    results = precbench.run("rudin2009/fig-3", smoke=True, out=tmp_path)
+    assert results.trials == 0
+    assert len(results.frame) > 0
+    assert results.summary.equals(results.frame)
+
+
+def test_an_experiment_has_a_summary(tmp_path):
     results = precbench.run("gultekin/fourier", smoke=True, out=tmp_path)
-    assert results.trials >= 0 and len(results.frame) and len(results.summary)
+    assert results.trials == 4
+    assert len(results.frame) > 0
+    assert len(results.summary) > 0
 
 
 def test_a_run_resumes(config, tmp_path):
     first = precbench.run(config, splits=[0], out=tmp_path)
+    assert first.trials == 2
+    assert first.trained == 2
     second = precbench.run(config, out=tmp_path)
+    assert second.trials == 4
+    assert second.trained == 2
     third = precbench.run(config, out=tmp_path, jobs=2)
-    assert [r.trials for r in (first, second, third)] == [2, 4, 4]
-    assert [r.trained for r in (first, second, third)] == [2, 2, 0]
+    assert third.trials == 4
+    assert third.trained == 0
     pd.testing.assert_frame_equal(rows_without_times(second), rows_without_times(third))
 
 
 def test_parts_are_selected(config, tmp_path):
     results = precbench.run(config, solvers=["sgd-avg"], splits=[1], out=tmp_path)
-    assert set(results.frame["solver"]) == {"sgd-avg"} and set(
-        results.frame["split"]
-    ) == {1}
+    assert set(results.frame["solver"]) == {"sgd-avg"}
+    assert set(results.frame["split"]) == {1}
+
+
+def test_a_run_without_the_split_that_a_figure_shows(small, tmp_path):
+    config = small(**SHORT, plots="[roc-counts]")
+    results = precbench.run(config, splits=[1], out=tmp_path)
+    assert results.not_ok == {}
+    assert results.report is not None
+    assert results.figures == []
 
 
 def test_what_results_show(config, tmp_path):
     results = precbench.run(config, out=tmp_path)
-    assert (
-        repr(results) == f"Results('small', 4 trials, folder={str(results.folder)!r})"
-    )
+    folder = str(results.folder)
+    assert repr(results) == f"Results('small', 4 trials, folder={folder!r})"
     html = results._repr_html_()
-    assert "perceptron-avg" in html and "<table" in html
-    final = (
-        results.frame[results.frame["final"]]
-        .groupby(["metric", "solver"])["value"]
-        .mean()
-    )
-    means = results.summary.set_index(["metric", "solver"])["mean"]
-    assert means.to_dict() == pytest.approx(final.to_dict())
+    assert "perceptron-avg" in html
+    assert "<table" in html
     assert results.report == tmp_path / "small" / "report.html"
 
 
+def test_the_summary_has_the_means_of_the_final_values(config, tmp_path):
+    results = precbench.run(config, out=tmp_path)
+    final = results.frame[results.frame["final"]]
+    means = final.groupby(["metric", "solver"])["value"].mean()
+    summary = results.summary.set_index(["metric", "solver"])
+    assert summary["mean"].to_dict() == pytest.approx(means.to_dict())
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("option", "value", "places"),
     [
-        ({"jobs": 0}, "jobs 1 0"),
-        ({"jobs": True}, "jobs True"),
-        ({"solvers": "sgd-avg"}, "solvers list ['sgd-avg']"),
-        ({"solvers": ["sgd"]}, "'sgd' sgd-avg"),
-        ({"datasets": ["nothing"]}, "'nothing'"),
-        ({"splits": [7]}, "7 0"),
+        pytest.param("jobs", 0, "jobs 1 0", id="no job at a time"),
+        pytest.param("jobs", True, "jobs True", id="a truth value of jobs"),
+        pytest.param(
+            "solvers", "sgd-avg", "solvers list ['sgd-avg']", id="text for a list"
+        ),
+        pytest.param("solvers", ["sgd"], "'sgd' sgd-avg", id="an unknown solver"),
+        pytest.param("datasets", ["nothing"], "'nothing'", id="an unknown data set"),
+        pytest.param("splits", [7], "7 0", id="an unknown split"),
     ],
 )
-def test_what_is_refused(config, tmp_path, options, words):
-    with raises(InputError, words):
-        precbench.run(config, out=tmp_path / "out", **options)
+def test_what_is_refused(config, tmp_path, option, value, places):
+    with raises(InputError, places):
+        precbench.run(config, out=tmp_path / "out", **{option: value})
     assert not (tmp_path / "out").exists()
+
+
+CONTENT = {
+    "name": "x",
+    "title": "X",
+    "datasets": ["letter"],
+    "metrics": ["auc"],
+    "solvers": {"sgd-avg": {}},
+}
 
 
 def test_a_mistake_in_a_content_is_named():
     with raises(InputError, "the config solvers.sgd-agv 'sgd-agv' 'sgd-avg'"):
-        content = {
-            "name": "x",
-            "title": "X",
-            "datasets": ["letter"],
-            "metrics": ["auc"],
-        }
-        precbench.run(content | {"solvers": {"sgd-agv": {}}})
+        precbench.run(CONTENT | {"solvers": {"sgd-agv": {}}})
 
 
-class Recorder(Observer):
-    """Records the events of a session."""
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_of_a_content_must_be_finite(number):
+    fourier = {"n_components": 9, "gamma": number}
+    solvers = {"sgd-avg": {"fourier": fourier}}
+    with raises(InputError, f"the config checkpoints[1] {number} finite"):
+        precbench.run(CONTENT | {"checkpoints": [0.5, number]})
+    with raises(InputError, f"the config solvers.sgd-avg.fourier.gamma {number}"):
+        precbench.run(CONTENT | {"solvers": solvers})
+
+
+class EventLog(Observer):
+    """Notes the events of a session."""
 
     def __init__(self):
-        self.events = []
+        self.lines = []
 
     def on_plan(self, work):
-        self.events.append(("plan", len(work.keys)))
+        self.lines.append(f"{len(work.keys)} planned")
 
     def on_trials(self, work, trials):
-        self.events.append(("trials", len(trials)))
+        self.lines.append(f"{len(trials)} to run")
 
 
 def test_an_observer_gets_the_events_in_order(config, tmp_path):
-    recorder = Recorder()
-    run_config(load_config(config), Options(out=tmp_path), observer=recorder)
-    assert recorder.events == [("plan", 4), ("trials", 4)]
+    log = EventLog()
+    run_config(load_config(config), Options(out=tmp_path), observer=log)
+    assert log.lines == ["4 planned", "4 to run"]
 
 
 def test_a_run_inside_a_worker_of_joblib(config, tmp_path):
@@ -182,8 +217,8 @@ def test_an_interrupt_of_a_notebook_leaves_no_process(small, tmp_path):
     os.kill(cell.pid, signal.SIGINT)
     assert cell.stdout.readline() == "interrupted\n"
     time.sleep(0.5)
-    others = [command for pid, command in session(cell.pid).items() if pid != cell.pid]
-    assert not [command for command in others if b"popen_loky" in command]
+    commands = session(cell.pid).values()
+    assert not [command for command in commands if b"popen_loky" in command]
     cell.communicate("\n", timeout=30)
 
 
@@ -202,3 +237,8 @@ def test_results_of_an_earlier_version_are_read(config, tmp_path):
     table.drop(columns="converged").to_csv(folder / "results.csv", index=False)
     assert read_run(folder).results["converged"].eq("").all()
     succeed("report", folder)
+
+
+def test_a_missing_table_is_no_damaged_table(tmp_path):
+    with pytest.raises(InputError, match=r"^there is no file .*results\.csv; give"):
+        read_run(tmp_path)

@@ -58,9 +58,9 @@ def files(store):
 
 def test_a_key_is_stable_and_tells_counts_from_shares():
     assert KEY == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
-    assert key_of({"a": 1, "b": {"c": 2, "d": 0.1}}) == key_of(
-        {"b": {"d": 0.1, "c": 2}, "a": 1}
-    )
+    description = {"a": 1, "b": {"c": 2, "d": 0.1}}
+    in_other_order = {"b": {"d": 0.1, "c": 2}, "a": 1}
+    assert key_of(in_other_order) == key_of(description)
     assert key_of({"k": 1}) != key_of({"k": 1.0})
     with raises(ValueError):
         key_of({"k": float("nan")})
@@ -99,10 +99,12 @@ def test_rewriting_replaces_everything(store):
     store.write(OK, ARRAYS)
     assert store.read(KEY).status == "ok"
     Store(store.folder).write({"key": KEY, "status": "failed"})
-    assert store.read(KEY).status == "failed" and store.arrays(KEY) == {}
+    assert store.read(KEY).status == "failed"
+    assert store.arrays(KEY) == {}
     assert files(store) == [f"{KEY}.json"]
     (store.folder / "trials" / f"{KEY}.json").unlink()
-    assert store.read(KEY) is None and not [*store.records()]
+    assert store.read(KEY) is None
+    assert not [*store.records()]
 
 
 @pytest.mark.promise("R13")
@@ -120,20 +122,12 @@ def test_pickles_are_neither_written_nor_read(store):
 @pytest.mark.parametrize(
     "content",
     [
-        *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
-        json.dumps({"schema": SCHEMA + 1, "key": KEY}),
-        *(
-            json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
-            for changes in (
-                {"status": "fine"},
-                {"seconds": -1e300},
-                {"dataset": ["a"]},
-                {"arrays": []},
-                {"description": {}},
-                {"description": {"a": 2}},
-                {"description": {"a": 1, "code": 3}},
-            )
-        ),
+        pytest.param("", id="nothing"),
+        pytest.param("{", id="half a mapping"),
+        pytest.param("[]", id="a list"),
+        pytest.param("{}", id="no fields"),
+        pytest.param('{"schema": NaN, "key": 1}', id="a schema that is no number"),
+        pytest.param(json.dumps({"schema": SCHEMA + 1, "key": KEY}), id="newer"),
     ],
 )
 def test_a_damaged_or_newer_record_is_named(store, content):
@@ -143,7 +137,34 @@ def test_a_damaged_or_newer_record_is_named(store, content):
         store.read(KEY)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 40)])
+@pytest.mark.promise("R14")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param("status", "fine", id="an unknown status"),
+        pytest.param("seconds", -1e300, id="a negative time"),
+        pytest.param("dataset", ["a"], id="a list in place of a name"),
+        pytest.param("arrays", [], id="numbers without arrays"),
+        pytest.param("description", {}, id="numbers without a description"),
+        pytest.param("description", {"a": 2}, id="the description of another key"),
+        pytest.param("description", {"a": 1, "code": 3}, id="a description with more"),
+    ],
+)
+def test_a_record_with_a_damaged_field_is_named(store, field, value):
+    store.write(OK, ARRAYS)
+    record = {"schema": 1, **OK, "arrays": ["coef"], field: value}
+    (store.folder / "trials" / f"{KEY}.json").write_text(json.dumps(record))
+    with raises(InputError, f"{KEY}.json"):
+        store.read(KEY)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(Path.unlink, id="missing"),
+        pytest.param(lambda path: os.truncate(path, 40), id="truncated"),
+    ],
+)
 def test_missing_or_truncated_arrays_are_damage(store, damage):
     store.write(OK, ARRAYS)
     damage(store.folder / "trials" / f"{KEY}.npz")
@@ -151,7 +172,7 @@ def test_missing_or_truncated_arrays_are_damage(store, damage):
         store.arrays(KEY)
 
 
-def full(*_, **__):
+def fail_on_a_full_disk(*_arguments, **_options):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -161,10 +182,11 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
     store.write(OK, ARRAYS)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, failing, full)
+        patch.setattr(Path, failing, fail_on_a_full_disk)
         with raises(PrecbenchError) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
-    assert caught.value.exit_code == 1 and store.read(KEY).status == "ok"
+    assert caught.value.exit_code == 1
+    assert store.read(KEY).status == "ok"
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
@@ -206,20 +228,15 @@ def test_the_environment_is_stored_once_and_without_names(store):
     machine = environment()
     assert machine["packages"]["numpy"] == np.__version__
     text = json.dumps(machine)
-    for private in (
-        str(Path.home()),
-        str(Path.cwd()),
-        sys.prefix,
-        socket.gethostname(),
-    ):
-        assert private not in text
+    assert str(Path.home()) not in text
+    assert str(Path.cwd()) not in text
+    assert sys.prefix not in text
+    assert socket.gethostname() not in text
     assert f'"{getpass.getuser()}"' not in text
-    name = store.add_environment(machine)
-    assert store.add_environment(environment()) == name
-    assert (
-        json.loads((store.folder / "environments" / f"{name}.json").read_text())
-        == machine
-    )
+    machine_id = store.add_environment(machine)
+    assert store.add_environment(environment()) == machine_id
+    path = store.folder / "environments" / f"{machine_id}.json"
+    assert json.loads(path.read_text()) == machine
 
 
 # --- one way of writing files, and one-line messages for what the disk refuses ---
@@ -227,18 +244,21 @@ def test_the_environment_is_stored_once_and_without_names(store):
 
 @pytest.mark.promise("R1")
 def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch):
-    data, mark = tmp_path / "a.npz", tmp_path / "a.json"
-    replace, states = type(data).replace, []
+    data = tmp_path / "a.npz"
+    mark = tmp_path / "a.json"
+    replaced_with_mark = []  # the names of files, and whether the mark existed
+    replace = type(data).replace
 
-    def watched(path, target):
-        states.append((target.name, mark.exists()))
+    def watched_replace(path, target):
+        replaced_with_mark.append((target.name, mark.exists()))
         return replace(path, target)
 
-    monkeypatch.setattr(type(data), "replace", watched)
+    monkeypatch.setattr(type(data), "replace", watched_replace)
     for content in (b"1", b"2"):
         write_whole({data: content, mark: content})
-        assert (data.read_bytes(), mark.read_bytes()) == (content, content)
-    assert states == [("a.npz", False), ("a.json", False)] * 2
+        assert data.read_bytes() == content
+        assert mark.read_bytes() == content
+    assert replaced_with_mark == [("a.npz", False), ("a.json", False)] * 2
     assert sorted(tmp_path.iterdir()) == [mark, data]
 
 
@@ -246,10 +266,11 @@ def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch)
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     target = tmp_path / "a"
     target.write_bytes(b"old")
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "replace", fail_on_a_full_disk)
     with raises(PrecbenchError), writing(target):
         write_whole({target: b"new"})
-    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.promise("R1")
@@ -261,16 +282,19 @@ def test_an_unfinished_folder_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("number", "kind"), [(errno.EDQUOT, PrecbenchError), (5, InputError)]
-)
-def test_the_advice_is_in_the_message(number, kind):
+def test_what_the_system_says_is_in_the_message_of_a_refusal():
+    with raises(InputError) as caught, writing("here", "advice", refused=InputError):
+        raise OSError(errno.EIO, "what the system says")
+    assert "what the system says" in str(caught.value)
+
+
+def test_what_the_system_says_of_a_full_disk_is_left_out():
     with (
-        raises(kind) as caught,
-        writing("here", "choose another place", refused=InputError),
+        raises(PrecbenchError) as caught,
+        writing("here", "advice", refused=InputError),
     ):
-        raise OSError(number, "what the system says")
-    assert ("what the system says" in str(caught.value)) == (kind is InputError)
+        raise OSError(errno.EDQUOT, "what the system says")
+    assert "what the system says" not in str(caught.value)
 
 
 # --- runs ---
@@ -292,16 +316,16 @@ KEYS = [key for _, key in plan().trials]
 @cache
 def reference():
     """Return the arrays of each trial, as a run without faults writes them."""
+
+    def run_here(jobs):
+        return [(job, run_job(job)) for job in jobs]
+
     with tempfile.TemporaryDirectory() as folder:
-        store, trials = Store(folder), {key: trial for trial, key in plan().trials}
+        store = Store(folder)
+        trials = {key: trial for trial, key in plan().trials}
         with store.lock():
-            ends = run_plan(
-                plan(),
-                store,
-                trials,
-                elsewhere=lambda js: ((j, run_job(j)) for j in js),
-            )
-            assert {status for _, status in ends} == {"ok"}
+            ends = list(run_plan(plan(), store, trials, elsewhere=run_here))
+        assert {status for _job, status in ends} == {"ok"}
         return {key: store.arrays(key) for key in KEYS}
 
 
@@ -311,7 +335,8 @@ class Resuming(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.store, self.statuses = Store(self.folder), {}
+        self.store = Store(self.folder)
+        self.statuses = {}  # by key
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -319,49 +344,44 @@ class Resuming(RuleBasedStateMachine):
     def run(self, trials, endings):
         """Run trials, each of which ends as drawn; nothing runs after an interrupt."""
         drawn = dict(zip(trials, endings, strict=False))
-        self.finished = {
-            k for k, status in self.statuses.items() if status not in RETRIED
+        keys_with_result = {
+            key for key, status in self.statuses.items() if status not in RETRIED
         }
 
         def elsewhere(jobs):
             for job in jobs:
-                ending = drawn[job.key]
-                if ending == "ok":
-                    yield job, run_job(job)
-                    continue
-                job.mark.parent.mkdir(parents=True, exist_ok=True)
-                job.mark.touch()
-                if ending == "interrupted":
-                    raise KeyboardInterrupt
-                if ending == "failed":
-                    (self.folder / "trials").mkdir(exist_ok=True)
-                    (self.folder / "trials" / f".{job.key}.json.tmp").write_text(
-                        '{"cut'
-                    )
-                    params = {"no such parameter": 1}  # the solver refuses it
-                    job = replace(job, trial=replace(job.trial, params=params))
-                    yield job, run_job(job)
-                else:
-                    yield job, None  # its worker has died
+                yield job, self.end(job, drawn[job.key])
 
         with self.store.lock():
             try:
-                for job, status in run_plan(
-                    plan(), self.store, trials, elsewhere=elsewhere
-                ):
+                ends = run_plan(plan(), self.store, trials, elsewhere=elsewhere)
+                for job, status in ends:
                     self.statuses[job.key] = status
                     assert status == drawn[job.key]
             except KeyboardInterrupt:
-                stopped = [*trials].index(
-                    next(k for k in trials if drawn[k] == "interrupted")
-                )
-                # those that died were to be repeated
-                for key in [*trials][: stopped + 1]:
-                    if (
-                        drawn[key] in ("crashed", "interrupted")
-                        and key not in self.finished
-                    ):
+                for key in trials:
+                    # Those whose worker has died were to be repeated.
+                    was_running = drawn[key] in ("crashed", "interrupted")
+                    if was_running and key not in keys_with_result:
                         self.statuses[key] = "interrupted"
+                    if drawn[key] == "interrupted":
+                        break  # later trials have not begun
+
+    def end(self, job, ending):
+        """Let a job end as drawn; return its status, None if its worker has died."""
+        if ending == "ok":
+            return run_job(job)
+        job.mark.parent.mkdir(parents=True, exist_ok=True)
+        job.mark.touch()
+        if ending == "interrupted":
+            raise KeyboardInterrupt
+        if ending == "failed":
+            unfinished = self.folder / "trials" / f".{job.key}.json.tmp"
+            unfinished.parent.mkdir(exist_ok=True)
+            unfinished.write_text('{"cut')
+            params = {"no such parameter": 1}  # the solver refuses it
+            return run_job(replace(job, trial=replace(job.trial, params=params)))
+        return None
 
     @rule(
         wanted=st.sets(st.sampled_from(KEYS)),
@@ -369,11 +389,9 @@ class Resuming(RuleBasedStateMachine):
     )
     def resume(self, wanted, endings):
         trials = to_do(plan(), self.store, wanted=wanted)
-        unusable = [None, *RETRIED]
-        due = [
-            key for key in KEYS if key in wanted and self.statuses.get(key) in unusable
-        ]
-        assert [*trials] == due
+        unusable = (None, *RETRIED)
+        keys_to_run = [key for key in KEYS if self.statuses.get(key) in unusable]
+        assert [*trials] == [key for key in keys_to_run if key in wanted]
         self.run(trials, endings)
 
     @rule(status=st.sampled_from(RETRIED))
@@ -401,22 +419,26 @@ class Resuming(RuleBasedStateMachine):
         del self.statuses[key]
 
     @invariant()
-    def records_are_whole(self):
-        assert {
-            record.key: record.status for record in self.store.records()
-        } == self.statuses
+    def records_have_their_statuses(self):
+        statuses = {record.key: record.status for record in self.store.records()}
+        assert statuses == self.statuses
+
+    @invariant()
+    def arrays_are_those_of_an_undisturbed_run(self):
         for key, status in self.statuses.items():
-            assert (status in HAVE_NUMBERS) == (
-                self.folder / "trials" / f"{key}.npz"
-            ).exists()
+            has_arrays = (self.folder / "trials" / f"{key}.npz").exists()
+            assert has_arrays == (status in HAVE_NUMBERS)
             if status == "ok":
+                arrays = self.store.arrays(key)
                 for name, array in reference()[key].items():
                     if "seconds" not in name:
-                        np.testing.assert_array_equal(
-                            self.store.arrays(key)[name], array
-                        )
+                        assert_array_equal(arrays[name], array)
+
+    @invariant()
+    def nothing_unfinished_is_left(self):
         with self.store.lock():
-            assert not [*self.folder.glob("**/.*.tmp"), *self.store.running.glob("*")]
+            assert not [*self.folder.glob("**/.*.tmp")]
+            assert not [*self.store.running.glob("*")]
 
 
 TestResuming = Resuming.TestCase
@@ -439,7 +461,8 @@ def test_arrays_come_back(tmp_path):
     file = tmp_path / "arrays.npz"
     file.write_bytes(pack(CONTENT))
     read = unpack(file)
-    assert list(read) == list(CONTENT) and list(unpack(file, ["coef"])) == ["coef"]
+    assert list(read) == list(CONTENT)
+    assert list(unpack(file, ["coef"])) == ["coef"]
     with np.load(file, allow_pickle=False) as loaded:
         for name, array in CONTENT.items():
             assert_array_equal(read[name], array, strict=array.dtype.isnative)
@@ -458,10 +481,10 @@ def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
 @pytest.mark.parametrize(
     "array",
     [
-        np.array([1j]),
-        np.array(["a"]),
-        np.array(["2020-01-01"], dtype="M8[D]"),
-        np.array([True]),
+        pytest.param(np.array([1j]), id="complex"),
+        pytest.param(np.array(["a"]), id="text"),
+        pytest.param(np.array(["2020-01-01"], dtype="M8[D]"), id="date"),
+        pytest.param(np.array([True]), id="truth"),
     ],
 )
 def test_what_is_not_a_real_number_is_refused(tmp_path, array):
@@ -473,9 +496,10 @@ def test_what_is_not_a_real_number_is_refused(tmp_path, array):
 
 
 def npy(shape, content=b""):
+    """Return an array of npy format, whose header states a shape."""
     stream = io.BytesIO()
-    described = {"descr": "<f8", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, described)
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
     return stream.getvalue() + content
 
 
@@ -489,13 +513,22 @@ def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
         unpack(path)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)]
-)
-def test_other_files(tmp_path, content):
-    path = tmp_path / "other.npz"
+def test_a_file_that_is_not_there_is_no_damaged_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        unpack(path)
+        unpack(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"PK", id="a beginning"),
+        pytest.param(b"not an archive", id="text"),
+        pytest.param(b"PK\x05\x06" + bytes(18), id="an archive without files"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "other.npz"
     path.write_bytes(content)
     with pytest.raises(DamagedError):
         unpack(path, ["coef"])

@@ -57,6 +57,7 @@ from precbench.experiment.sections import (
     metric_problems,
     no_splits,
     parameter_problems,
+    refuse_here,
     solver_defaults,
 )
 from precbench.experiment.trial import Split, Trial
@@ -74,7 +75,7 @@ def _not_reserved(name: str) -> str:
             f"{name!r} is the name of a folder that precbench makes in a folder of"
             " results; choose another"
         )
-        refuse(at((), [problem]))
+        refuse_here(problem)
     return name
 
 
@@ -115,7 +116,7 @@ class Experiment(Section):
 
     @field_validator("solvers", mode="before")
     @classmethod
-    def _label_is_the_solver(cls, solvers: Any) -> Any:
+    def _name_solvers(cls, solvers: Any) -> Any:
         """Take a label for the name of the solver, where the entry names none."""
         if not isinstance(solvers, dict):
             return solvers
@@ -131,23 +132,27 @@ class Experiment(Section):
 
     @field_validator("common")
     @classmethod
-    def _common_to_some(cls, common: dict[str, Any], info: ValidationInfo) -> Any:
+    def _refuse_unsuited_common(
+        cls, common: dict[str, Any], info: ValidationInfo
+    ) -> Any:
         """Refuse shared parameters that no solver has, or a value that one refuses."""
-        if "solvers" in info.data:
-            problems: list[Problem] = []
-            for name, value in common.items():
-                problems += _shared_problems(
-                    (name,), name, {(name,): value}, info.data["solvers"]
-                )
-            refuse(problems)
+        if "solvers" not in info.data:
+            return common  # the solvers are refused already
+        problems: list[Problem] = []
+        for name, value in common.items():
+            place = (name,)
+            problems += _shared_problems(
+                place, name, {place: value}, info.data["solvers"]
+            )
+        refuse(problems)
         return common
 
     @field_validator("metrics", mode="wrap")
     @classmethod
-    def _inherit_from_common(
+    def _read_after_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        # a metric takes parameters from `common`, which must be valid
+        """Read metrics, which take parameters from `common`, unless it is refused."""
         return read(metrics) if "common" in info.data else ()
 
     @field_validator("plots")
@@ -189,34 +194,40 @@ class Experiment(Section):
 
     def _sweep_and_smoke_problems(self) -> Iterator[Problem]:
         """Yield the problems of a sweep, of keys that need one, and of smoke data."""
-        smoke = self.smoke
-        plots = self.plots or ()
         if self.sweep is None:
-            if smoke.sweep:
-                message = "has no meaning without sweep: add sweep, or remove this"
-                yield ("smoke", "sweep"), message
-            if "accuracy-sweep" in plots:
-                message = (
-                    "accuracy-sweep needs a sweep, and there is none: add sweep, or"
-                    " remove this"
-                )
-                yield ("plots", plots.index("accuracy-sweep")), message
-        elif len(self.sweep) != 1:
-            names = ", ".join(self.sweep) or "none"
-            yield ("sweep",), f"should name one parameter, found {names}"
+            yield from self._missing_sweep_problems()
         else:
-            [(parameter, values)] = self.sweep.items()
-            yield from self._swept_value_problems(
-                ("sweep", parameter), parameter, values
-            )
-            if smoke.sweep:
-                yield from self._swept_value_problems(
-                    ("smoke", "sweep"), parameter, smoke.sweep
-                )
+            yield from self._sweep_problems(self.sweep)
         datasets = [entry.name for entry in self.datasets]
-        for i, dataset in enumerate(smoke.datasets or ()):
+        for i, dataset in enumerate(self.smoke.datasets or ()):
             texts = unknown("data set of this config", dataset, datasets)
             yield from at(("smoke", "datasets", i), texts)
+
+    def _missing_sweep_problems(self) -> Iterator[Problem]:
+        """Yield the problems of keys that need a sweep, where there is none."""
+        if self.smoke.sweep:
+            message = "has no meaning without sweep: add sweep, or remove this"
+            yield ("smoke", "sweep"), message
+        plots = self.plots or ()
+        if "accuracy-sweep" in plots:
+            message = (
+                "accuracy-sweep needs a sweep, and there is none: add sweep, or"
+                " remove this"
+            )
+            yield ("plots", plots.index("accuracy-sweep")), message
+
+    def _sweep_problems(self, sweep: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
+        """Yield the problems of the swept parameter and its values."""
+        if len(sweep) != 1:
+            names = ", ".join(sweep) or "none"
+            yield ("sweep",), f"should name one parameter, found {names}"
+            return
+        [(parameter, values)] = sweep.items()
+        yield from self._swept_value_problems(("sweep", parameter), parameter, values)
+        if self.smoke.sweep:
+            yield from self._swept_value_problems(
+                ("smoke", "sweep"), parameter, self.smoke.sweep
+            )
 
     def _swept_value_problems(
         self, path: Keys, name: str, values: Sequence[Any]
@@ -295,19 +306,7 @@ class Experiment(Section):
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
         """Return a part of the experiment; `seeds` are splits, None means all."""
-        all_datasets = [entry.name for entry in self.datasets]
-        all_splits = self.protocol.indices
-        problems: list[str] = []
-        for name in solvers or ():
-            problems += unknown("solver", name, self.solvers)
-        for name in datasets or ():
-            problems += unknown("data set", name, all_datasets)
-        complaints = [f"{self.name}: {problem}" for problem in problems]
-        missing = sorted(set(seeds or ()).difference(all_splits))
-        if missing:
-            complaints.append(no_splits(missing, all_splits))
-        if complaints:
-            raise InputError("\n".join(complaints))
+        self._refuse_unknown(solvers or (), datasets or (), seeds or ())
         changes: dict[str, Any] = {}
         if solvers is not None:
             changes["solvers"] = {
@@ -319,30 +318,50 @@ class Experiment(Section):
             changes["datasets"] = tuple(
                 entry for entry in self.datasets if entry.name in datasets
             )
-        splits = all_splits
+        splits = self.protocol.indices
         if seeds is not None:
             chosen = set(seeds)
-            splits = tuple(index for index in all_splits if index in chosen)
+            splits = tuple(index for index in splits if index in chosen)
         changes["protocol"] = self.protocol.model_copy(update={"splits": splits})
         return self.model_copy(update=changes)
+
+    def _refuse_unknown(
+        self, solvers: Sequence[str], datasets: Sequence[str], splits: Sequence[int]
+    ) -> None:
+        """Refuse names and numbers that the experiment does not have."""
+        all_datasets = [entry.name for entry in self.datasets]
+        problems: list[str] = []
+        for name in solvers:
+            problems += unknown("solver", name, self.solvers)
+        for name in datasets:
+            problems += unknown("data set", name, all_datasets)
+        lines = [f"{self.name}: {problem}" for problem in problems]
+        missing = sorted(set(splits).difference(self.protocol.indices))
+        if missing:
+            lines.append(no_splits(missing, self.protocol.indices))
+        if lines:
+            raise InputError("\n".join(lines))
 
     def smoke_size(self) -> "Experiment":
         """Return the experiment at its smoke size, if needed after `select`."""
         smoke = self.smoke
-        lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         smoke_datasets = tuple(
             entry for entry in self.datasets if entry.name in (smoke.datasets or ())
         )
         splits = self.protocol.indices[: smoke.n_splits]
+        lengths_of_training = smoke.model_dump(
+            include={"epochs", "max_iter", "n_estimators"}
+        )
+        solvers = {}
+        for label, entry in self.solvers.items():
+            # `replace` ignores parameters that the solver does not have.
+            solvers[label] = entry.replace(**lengths_of_training)
         changes: dict[str, Any] = {
             "rows": smoke.rows,
             # all, if `select` has left none of the data sets for the smoke size
             "datasets": smoke_datasets or self.datasets,
             "protocol": self.protocol.model_copy(update={"splits": splits}),
-            # `replace` ignores parameters in `lengths` that the solver does not have.
-            "solvers": {
-                label: entry.replace(**lengths) for label, entry in self.solvers.items()
-            },
+            "solvers": solvers,
             "checkpoints": smoke.checkpoints,
         }
         if self.sweep is not None:
@@ -381,7 +400,6 @@ class Experiment(Section):
         self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str
     ) -> Trial:
         """Return the trial of a labelled solver on split `index` of a data set."""
-        protocol = self.protocol
         entry = self.solvers[label]
         swept = _swept_parameter(sweep)
         # of equal names the last wins
@@ -390,25 +408,15 @@ class Experiment(Section):
         for name, default in solver_defaults(entry.solver).items():
             params[name] = configured.get(name, default)
         scaling_of_dataset = getattr(dataset, "scaling", None)
+        scaling = scaling_of_dataset or self.scaling or _recommended_scaling(dataset)
         tuning_metric = entry.tuned_by or self.tuning.by or self.metrics[0]
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=(
-                scaling_of_dataset or self.scaling or _recommended_scaling(dataset)
-            ),
+            scaling=scaling,
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
-            split=Split(
-                kind=getattr(dataset, "split", None) or protocol.split,
-                index=index,
-                seed=self._split_seed(index, dataset),
-                n_splits=protocol.n_splits,
-                test_size=protocol.test_size,
-                train_size=protocol.train_size,
-                stratified=protocol.stratified,
-                groups=protocol.groups,
-            ),
+            split=self._split(index, dataset),
             solver=entry.solver,
             label=label,
             params=params,
@@ -417,23 +425,40 @@ class Experiment(Section):
             folds=self.tuning.folds,
             tuning_rows=self.tuning.rows,
             draw=self.tuning.draw,
-            validation_size=protocol.validation_size,
+            validation_size=self.protocol.validation_size,
             checkpoints=self.checkpoints,
             rows=self.rows,
-            seed=trial_seed(protocol.seed, dataset.name, index),
+            seed=trial_seed(self.protocol.seed, dataset.name, index),
             timeout=self.timeout,
             limit=entry.limit,
             fourier=entry.fourier,
             parts=self.parts,
         )
 
+    def _split(self, index: int, dataset: Data) -> Split:
+        """Return split `index` of a data set, which may have a kind of its own."""
+        protocol = self.protocol
+        return Split(
+            kind=getattr(dataset, "split", None) or protocol.split,
+            index=index,
+            seed=self._split_seed(index, dataset),
+            n_splits=protocol.n_splits,
+            test_size=protocol.test_size,
+            train_size=protocol.train_size,
+            stratified=protocol.stratified,
+            groups=protocol.groups,
+        )
+
     def _split_seed(self, index: int, dataset: Data) -> int:
-        """Return the seed of a split, which all folds of a repetition share."""
+        """Return the seed of a split, which all folds of a repetition share.
+
+        The first repetition has the seed of a config without repetitions.
+        """
         protocol = self.protocol
         if protocol.split != "kfold":
             return trial_seed(protocol.seed, dataset.name, index)
         repetition = index // protocol.folds
-        if repetition == 0:  # has the folds of a config without repetitions
+        if repetition == 0:
             return trial_seed(protocol.seed, dataset.name, "folds")
         return trial_seed(protocol.seed, dataset.name, "folds", repetition)
 
@@ -461,7 +486,7 @@ class Study(Section):
 
     @field_validator("parameters")
     @classmethod
-    def _match_the_function(
+    def _refuse_unsuited_parameters(
         cls, parameters: dict[str, Any], info: ValidationInfo
     ) -> Any:
         """Refuse parameters that the function of the study does not take."""
@@ -471,12 +496,12 @@ class Study(Section):
 
     @field_validator("smoke")
     @classmethod
-    def _replaces_parameters(
+    def _refuse_unsuited_smoke(
         cls, smoke: dict[str, Any], info: ValidationInfo
     ) -> dict[str, Any]:
         """Refuse invalid values at the smoke size, which replace those of full size."""
         if "kind" not in info.data or "parameters" not in info.data:
-            return smoke  # refused already
+            return smoke  # they are refused already
         parameters = info.data["parameters"]
         _arguments(info.data["kind"], {**parameters, **smoke})
         # A mapping has only keys of the mapping that it replaces, if there is one.
@@ -492,11 +517,12 @@ class Study(Section):
     @model_validator(mode="after")
     def _try_if_quick(self) -> "Study":
         """Compute a quick study, to refuse parameters that are invalid together."""
-        if self.is_quick:
-            try:
-                self.smoke_size().compute()
-            except ValueError as error:
-                refuse(at(("parameters",), [str(error)]))
+        if not self.is_quick:
+            return self
+        try:
+            self.smoke_size().compute()
+        except ValueError as error:
+            refuse(at(("parameters",), [str(error)]))
         return self
 
     @property
@@ -589,7 +615,7 @@ def _shared_problems(
 ) -> list[Problem]:
     """Return the problems that solvers and metrics have with a shared parameter.
 
-    `path` is the place of its `name` in the file; `values` are by place in the file.
+    `path` is the place of its name in the file; its `values` are by their places.
     """
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
@@ -614,6 +640,6 @@ def _shared_problems(
             swept = metric.replace(**{name: value})
             for _place, text in metric_problems(swept.name, swept.params):
                 texts.append(text)
-        # one text is enough: most solvers have equal constraints
+        # the first text is enough: most solvers have equal constraints
         problems += at(place, texts[:1])
     return problems

@@ -10,7 +10,7 @@ test on different rows.
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,8 @@ def check_division(rule: Split, dataset: Dataset) -> None:
             " name the column of times beside the file (time: COLUMN), or set"
             " protocol.split to random"
         )
-    keeps_groups = dataset.groups is not None and rule.groups == "keep"
-    if isinstance(dataset, StreamedDataset) and keeps_groups:
+    must_keep_groups = dataset.groups is not None and rule.groups == "keep"
+    if isinstance(dataset, StreamedDataset) and must_keep_groups:
         raise InputError(
             f"data set {dataset.name} has groups, but the rows of a stream are divided"
             " one by one, which separates groups; set protocol.groups to ignore, or"
@@ -63,8 +63,15 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     )
 
 
-def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Return the numbers of positives and of rows by part.
+class PartSize(NamedTuple):
+    """The size of a part of the rows."""
+
+    n_pos: int
+    n_rows: int
+
+
+def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, PartSize]:
+    """Return the sizes of the parts by name.
 
     Parts are "training", "test" and, if the trial has candidates, "validation".
     """
@@ -73,45 +80,60 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
         parts = {"training": streams.train, "test": streams.test}
         if trial.candidates:
             parts["validation"] = streams.train.part(streams.validation)
-        return {name: (part.n_pos, part.shape[0]) for name, part in parts.items()}
+        return {
+            name: PartSize(part.n_pos, part.shape[0]) for name, part in parts.items()
+        }
     (train, test), n_fit = divide_rows(trial, dataset)
     rows = {"training": train, "test": test}
     if trial.candidates and trial.folds:
-        folds = [fold for _fit, fold in divide_into_folds(trial, dataset, train)]
-        smallest_fold = min(folds, key=len)
+        folds = divide_into_folds(trial, dataset, train)
+        smallest_fold = min((fold.validation for fold in folds), key=len)
         rows["validation"] = train[smallest_fold]
     elif trial.candidates:
         rows["validation"] = train[n_fit:]
-    return {
-        part: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
-        for part, numbers in rows.items()
-    }
+    sizes = {}
+    for name, numbers in rows.items():
+        n_pos = int(np.count_nonzero(dataset.y[numbers] > 0))
+        sizes[name] = PartSize(n_pos, len(numbers))
+    return sizes
 
 
-def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
-    """Divide rows in memory; also return how many training rows are for fitting.
+class RowDivision(NamedTuple):
+    """The rows of the parts.
 
     Training rows for fitting come first, and training rows for validation last, each in
-    random order. The order is the same for every solver: comparisons on a split are
-    paired.
+    random order.
+    """
+
+    split: RowSplit
+    n_fit: int  # number of training rows for fitting
+
+
+def divide_rows(trial: Trial, dataset: Dataset) -> RowDivision:
+    """Divide rows in memory.
+
+    The order of rows is the same for every solver: comparisons on a split are paired.
     """
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
-    train, test = split_rows(
+    number = rule.fold if rule.kind == "kfold" else rule.index
+    split = split_rows(
         dataset,
         rule.kind,
-        rule.fold if rule.kind == "kfold" else rule.index,  # the number of the split
+        number,
         n_splits=rule.n_splits,
         test_size=rule.test_size,
         train_size=rule.train_size,
         stratified=rule.stratified,
         seed=rule.seed,
     )
+    train = split.train
     groups = None if dataset.groups is None else dataset.groups[train]
     time = None
     if rule.kind == "time" and dataset.time is not None:
         time = dataset.time[train]
+    needs_validation_rows = bool(trial.candidates) and trial.folds is None
     try:
         fit, validation = validation_split(
             dataset.y[train],
@@ -120,20 +142,31 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
             groups,
             time,
         )
-    except InputError:
-        # too few validation rows, which matters only if there are candidates
-        if trial.candidates and trial.folds is None:
+    except InputError:  # too few validation rows
+        if needs_validation_rows:
             raise
-        return RowSplit(train, test), len(train)
-    return RowSplit(train[np.concatenate([fit, validation])], test), len(fit)
+        return RowDivision(split, n_fit=len(train))
+    in_order = train[np.concatenate([fit, validation])]
+    return RowDivision(RowSplit(in_order, split.test), n_fit=len(fit))
+
+
+class TuningDivision(NamedTuple):
+    """Training rows to fit candidates to, and training rows to compare them on.
+
+    Each is a slice or places among the training rows; of a stream, a function that
+    picks rows.
+    """
+
+    fit: Any
+    validation: Any
 
 
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return stratified folds of training rows: rows to fit, and the fold held out.
+) -> list[TuningDivision]:
+    """Return a division of training rows for each fold, which is held out.
 
-    Both are places in `rows`. Groups stay together. There are at most as many folds as
+    Folds are stratified, and groups stay together. There are at most as many folds as
     the rarer class has rows, or groups.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -143,18 +176,19 @@ def divide_into_folds(
     groups = None
     if dataset.groups is not None and trial.split.groups == "keep":
         _names, groups = np.unique(dataset.groups[rows], return_inverse=True)
-    ids = np.arange(len(rows)) if groups is None else groups  # equal: stay together
-    n_negative_ids = len(np.unique(ids[y == -1.0]))
-    n_positive_ids = len(np.unique(ids[y == 1.0]))
-    most_folds = min(n_negative_ids, n_positive_ids)  # with both classes in each
+    units = np.arange(len(rows)) if groups is None else groups  # which stay together
+    n_units_with_negatives = len(np.unique(units[y == -1.0]))
+    n_units_with_positives = len(np.unique(units[y == 1.0]))
+    # with both classes in each fold
+    most_folds = min(n_units_with_negatives, n_units_with_positives)
     if most_folds < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index}"
             " cannot be divided into folds with rows of both classes in each; remove"
             " tuning.folds"
         )
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(
+    splitter_class = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = splitter_class(
         min(trial.folds, most_folds),
         shuffle=True,
         random_state=trial_seed(trial.seed, "folds"),
@@ -164,7 +198,7 @@ def divide_into_folds(
         # Large groups may leave one class in a fold, or in all other rows: the fold is
         # dropped.
         if len(set(y[fit])) == 2 and len(set(y[fold])) == 2:
-            usable.append((fit, fold))
+            usable.append(TuningDivision(fit, fold))
     if not usable:
         raise InputError(
             f"data set {dataset.name}: the groups of split {trial.split.index} leave no"
@@ -204,9 +238,9 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     # interval.
     if rule.kind == "random":
         return keep_share(0.0, rule.test_size, rule.seed, "test")
-    return keep_share(
-        rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test"
-    )
+    low = rule.fold / rule.n_splits
+    high = (rule.fold + 1) / rule.n_splits
+    return keep_share(low, high, rule.seed, "test")
 
 
 def keep_share(low: float, high: float, *key: Hashable) -> Keep:

@@ -11,7 +11,12 @@ from precbench.core.keys import key_of
 from precbench.core.text import count
 from precbench.data import Dataset
 from precbench.experiment.config import Experiment
-from precbench.experiment.division import check_division, part_sizes, smallest_part
+from precbench.experiment.division import (
+    PartSize,
+    check_division,
+    part_sizes,
+    smallest_part,
+)
 from precbench.experiment.sections import Protocol
 from precbench.experiment.trial import Trial
 from precbench.ranking.metrics import Metric
@@ -47,8 +52,8 @@ class Plan:
         for trial, _key_of_trial in self.trials:
             if "epochs" in trial.params:
                 place = trial.dataset.name, trial.sweep
-                # the candidates, or the only value
-                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])
+                only_value = trial.params["epochs"]
+                epochs = trial.candidates.get("epochs", [only_value])
                 most[place] = max(most.get(place, 0), *epochs)
         return most
 
@@ -70,13 +75,13 @@ class Plan:
         """How rows are prepared, in words: ``standardised on the training set``."""
         experiment = self.experiment
         is_fitted_on_training = experiment.scaling_fitted_on == "train"
-        fitted = "on the training set" if is_fitted_on_training else "on all rows"
+        where = "on the training set" if is_fitted_on_training else "on all rows"
         words = {
-            "standardise": f"standardised {fitted}",
-            "unit": f"scaled to [0, 1] {fitted}",
+            "standardise": f"standardised {where}",
+            "unit": f"scaled to [0, 1] {where}",
             "unit-norm": "each row divided by its norm",
             "standardise-unit-norm": (
-                f"standardised {fitted} and each row divided by its norm"
+                f"standardised {where} and each row divided by its norm"
             ),
             "none": "as distributed",
         }
@@ -140,7 +145,7 @@ def make_plan(
     if smoke:
         experiment = experiment.smoke_size()
     loaded = dict(datasets or {})
-    absent: dict[str, str] = {}  # messages about skipped data sets
+    absent: dict[str, str] = {}  # why, by the name of a skipped data set
     for entry in experiment.datasets:
         if entry.name in loaded or (only is not None and entry.name not in only):
             continue
@@ -153,18 +158,20 @@ def make_plan(
                 dtype=experiment.dtype,
             )
         except DataUnavailableError as error:
-            if not stand_ins or getattr(entry, "on_missing", "error") != "skip":
+            on_missing = getattr(entry, "on_missing", "error")
+            if stand_ins and on_missing == "skip":
+                absent[entry.name] = str(error)
+            else:
                 raise
-            absent[entry.name] = str(error)
     if absent and not loaded:
         raise DataUnavailableError("\n".join(absent.values()))
     trials = [trial for trial in experiment.trials() if trial.dataset.name in loaded]
-    with_keys = tuple((trial, _key(trial, loaded)) for trial in trials)
+    trials_with_keys = tuple((trial, _key(trial, loaded)) for trial in trials)
     for trial in trials:
         check_division(trial.split, loaded[trial.dataset.name])
-    _refuse_two_limits(with_keys)
+    _refuse_two_limits(trials_with_keys)
     _refuse_too_few_rows(experiment, trials, loaded, smoke)
-    return Plan(experiment, loaded, with_keys, smoke, absent)
+    return Plan(experiment, loaded, trials_with_keys, smoke, absent)
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
@@ -196,17 +203,16 @@ def _refuse_too_few_rows(
         if parts_and_metrics in checked:
             continue
         checked.add(parts_and_metrics)
-        metrics = experiment.metrics_at(trial.sweep)
-        metrics_by_part: dict[str, tuple[Metric, ...]]
-        metrics_by_part = dict.fromkeys(experiment.parts, metrics)
+        metrics_by_part: dict[str, tuple[Metric, ...]] = {}
+        for part in experiment.parts:
+            metrics_by_part[part] = experiment.metrics_at(trial.sweep)
         if trial.candidates:
             metrics_by_part["validation"] = (trial.metric,)
         shortage = _first_shortage(trial, dataset, metrics_by_part)
         if shortage is None:
             continue
         sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
-        # the reason names a first remedy: "give k = 5 or less"
-        remedies = ""
+        remedies = ""  # after that of the reason, such as "give k = 5 or less"
         if shortage.part == "validation":
             remedies += ", or set tuned_by to another metric"
         if smoke:
@@ -233,9 +239,9 @@ def _first_shortage(
     # Dividing the rows takes time, and is left out if every metric could be measured on
     # 1 positive among half of the rows that the smallest part is expected to have.
     fewest_rows = max(1, smallest_part(trial, dataset) // 2)
-    fewest = 1, fewest_rows  # positives, rows
-    metrics = list(itertools.chain.from_iterable(metrics_by_part.values()))
-    if not any(_shortage_reason(metric, fewest) for metric in metrics):
+    least_size = PartSize(n_pos=1, n_rows=fewest_rows)
+    metrics = itertools.chain.from_iterable(metrics_by_part.values())
+    if not any(_shortage_reason(metric, least_size) for metric in metrics):
         return None
     try:
         sizes = part_sizes(trial, dataset)
@@ -249,10 +255,10 @@ def _first_shortage(
     return None
 
 
-def _shortage_reason(metric: Metric, size: tuple[int, int]) -> str:
-    """Return why `size` (positives, rows) is too small for a metric, "" if enough."""
+def _shortage_reason(metric: Metric, size: PartSize) -> str:
+    """Return why a part is too small for a metric, "" if it is large enough."""
     try:
-        metric.check_size(*size)
+        metric.check_size(size.n_pos, size.n_rows)
     except InputError as error:
         return str(error)
     return ""

@@ -14,9 +14,10 @@ from precbench.data import Dataset, StreamedDataset, load_dataset, stream_datase
 from precbench.data.dataset import parts
 from precbench.data.preprocess import Scaler
 from precbench.data.row_stream import Keep, RowStream
-from precbench.data.splits import RowSplit
 from precbench.experiment.division import (
+    RowDivision,
     StreamDivision,
+    TuningDivision,
     all_but,
     divide_into_folds,
     divide_rows,
@@ -94,8 +95,9 @@ def _open_stream(
     options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
     opened = open_stream(entry.file, dtype=dtype, **options)
     X = opened.X
-    if rows is not None and rows < X.shape[0]:
-        X = X.part(keep_share(0.0, rows / X.shape[0], "rows"))
+    n_rows = X.shape[0]
+    if rows is not None and rows < n_rows:
+        X = X.part(keep_share(0.0, rows / n_rows, "rows"))
     return replace(opened, X=X, name=entry.name, title=entry.name)
 
 
@@ -115,8 +117,7 @@ class InMemory:
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
         """Fit solvers with equal visits to the rows, or one solver; record the fits."""
-        # a single solver may lack `visits`, which `fit_together` needs
-        if len(solvers) == 1:
+        if len(solvers) == 1:  # which may lack `visits`, which `fit_together` needs
             solvers[0].fit(self.X, self.y, trace=traces[0])
         else:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
@@ -194,11 +195,9 @@ class Streamed:
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the scores of all rows by weight vector; one reading serves several."""
         models = _models(weights, intercepts)
-        models_a_reading = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
-        for first in range(0, len(models), models_a_reading):
-            yield from self._scores_of_a_reading(
-                models[first : first + models_a_reading]
-            )
+        n_at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
+        for first in range(0, len(models), n_at_once):
+            yield from self._scores_of_a_reading(models[first : first + n_at_once])
 
     def _scores_of_a_reading(self, models: Sequence["_Model"]) -> NDArray[np.float64]:
         """Return the scores of all rows, in a row for each model."""
@@ -238,8 +237,8 @@ class Rows:
         self._trial, self._dataset = trial, dataset
 
     @cached_property
-    def split(self) -> tuple[RowSplit, int]:
-        """The row numbers of the parts, and how many training rows are for fitting."""
+    def division(self) -> RowDivision:
+        """The row numbers of the parts."""
         return divide_rows(self._trial, self._dataset)
 
     @cached_property
@@ -247,43 +246,38 @@ class Rows:
         """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
-        X, _prepare = self._prepared
-        division, _n_fit = self.split
-        rows = InMemory(X, self._dataset.y[division.train])
+        X = self._prepared.X_train
+        y = self._dataset.y[self.division.split.train]
         # `parts`: X, or the three arrays of a sparse X
-        for array in (rows.y, *parts(X)):
+        for array in (y, *parts(X)):
             array.flags.writeable = False
-        return rows
+        return InMemory(X, y)
 
     @cached_property
     def test(self) -> Sample:
         """The test rows, prepared as fitted to the training rows."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
-        (train, test), _n_fit = self.split
+        split = self.division.split
         # gaps are filled in from the training rows
-        X = self._dataset.gathered(test, train)
+        X = self._dataset.gathered(split.test, split.train)
+        # else the training rows need not be read
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            _training_rows, prepare = self._prepared
-            X = prepare(X)
-        return InMemory(X, self._dataset.y[test])
+            X = self._prepared.prepare(X)
+        return InMemory(X, self._dataset.y[split.test])
 
     def part(self, name: str) -> Sample:
         """Return the part named "training" or "test"."""
         return self.test if name == "test" else self.training
 
     @cached_property
-    def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """Pairs of training rows to fit candidates to, and rows to compare them on.
-
-        Rows are a slice or places among the training rows; of a stream, a function
-        picks them.
-        """
+    def divisions(self) -> Sequence[TuningDivision]:
+        """Divisions of the training rows, on which candidates are compared."""
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
-            return [(all_but(validation), validation)]
-        split, n_fit = self.split
+            return [TuningDivision(all_but(validation), validation)]
+        split, n_fit = self.division
         if trial.folds and trial.candidates:
             return divide_into_folds(trial, self._dataset, split.train)
         n_train = len(split.train)
@@ -294,7 +288,9 @@ class Rows:
         # Both parts are in random order, so that tuning may take the first of each.
         n_fit_tuning = round(fraction * n_fit)
         n_validation = round(fraction * (n_train - n_fit))
-        return [(slice(n_fit_tuning), slice(n_fit, n_fit + n_validation))]
+        fit_rows = slice(n_fit_tuning)
+        validation_rows = slice(n_fit, n_fit + n_validation)
+        return [TuningDivision(fit_rows, validation_rows)]
 
     @cached_property
     def _streams(self) -> StreamDivision:
@@ -314,18 +310,17 @@ class Rows:
         )
 
     @cached_property
-    def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
+    def _prepared(self) -> "_Prepared":
         """The prepared training rows, and a function that prepares others in place."""
         trial = self._trial
-        division, _n_fit = self.split
-        train = division.train
+        train = self.division.split.train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
         X = scale(X_train)  # in place, which is safe, as X_train is a copy
         features = trial.fourier
         if features is None:
-            return X, scale
+            return _Prepared(X, scale)
         from precbench.solvers.common.random_features import fitted_sampler, mapped
 
         sampler = fitted_sampler(
@@ -335,7 +330,12 @@ class Rows:
         def scale_and_map(rows: Any) -> Any:
             return mapped(sampler, scale(rows))
 
-        return mapped(sampler, X), scale_and_map
+        return _Prepared(mapped(sampler, X), scale_and_map)
+
+
+class _Prepared(NamedTuple):
+    X_train: Any
+    prepare: Callable[[Any], Any]  # other rows, in place
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
@@ -345,10 +345,10 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     rng = np.random.default_rng(0)  # every run draws equal rows
     negatives = np.flatnonzero(dataset.y == -1.0)
     positives = np.flatnonzero(dataset.y == 1.0)
-    n_negatives, n_positives = _sizes_by_class(len(negatives), len(positives), rows)
+    n_neg, n_pos = _sizes_by_class(len(negatives), len(positives), rows)
     drawn = [
-        rng.choice(negatives, min(n_negatives, len(negatives)), replace=False),
-        rng.choice(positives, min(n_positives, len(positives)), replace=False),
+        rng.choice(negatives, min(n_neg, len(negatives)), replace=False),
+        rng.choice(positives, min(n_pos, len(positives)), replace=False),
     ]
     # In stored order, so that the provided training rows stay in front.
     chosen = np.sort(np.concatenate(drawn))
@@ -364,20 +364,20 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     return replace(dataset, **changes)
 
 
-def _sizes_by_class(n_neg: int, n_pos: int, rows: int) -> tuple[int, int]:
-    """Return how many of `n_neg` and `n_pos` rows to draw, for `rows` rows in all.
+def _sizes_by_class(n_neg: int, n_pos: int, n_drawn: int) -> tuple[int, int]:
+    """Return how many of `n_neg` negatives and of `n_pos` positives to draw.
 
-    The rarer class gets the larger of its share and `_LEAST_SHARE`, but at most all its
-    rows.
+    The classes keep their shares of `n_drawn` rows, but the rarer class gets at least
+    `_LEAST_SHARE`, if it has so many rows.
     """
     n_rows = n_neg + n_pos
-    neg_size = max(2, round(rows * n_neg / n_rows))
-    pos_size = max(2, round(rows * n_pos / n_rows))
-    fewest = round(_LEAST_SHARE * rows)
-    if min(neg_size, pos_size) > fewest:
+    neg_size = max(2, round(n_drawn * n_neg / n_rows))
+    pos_size = max(2, round(n_drawn * n_pos / n_rows))
+    least_size = round(_LEAST_SHARE * n_drawn)
+    if min(neg_size, pos_size) > least_size:
         return neg_size, pos_size
-    if neg_size <= pos_size:
-        rare_size = min(fewest, n_neg)
-        return rare_size, rows - rare_size
-    rare_size = min(fewest, n_pos)
-    return rows - rare_size, rare_size
+    if neg_size <= pos_size:  # the negatives are rare
+        neg_size = min(least_size, n_neg)
+        return neg_size, n_drawn - neg_size
+    pos_size = min(least_size, n_pos)
+    return n_drawn - pos_size, pos_size

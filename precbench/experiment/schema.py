@@ -23,23 +23,23 @@ def config_schema() -> dict[str, Any]:
     # added to them.
     experiment = Experiment.model_json_schema()
     study = Study.model_json_schema()
+    card_names = {"enum": list(DATASETS)}
+
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
-    definitions["NamedData"]["properties"]["name"] = {"enum": list(DATASETS)}
-    definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
+    definitions["NamedData"]["properties"]["name"] = card_names
+    definitions["StreamedCard"]["properties"]["name"] = card_names
     for name in ("FileData", "StreamedFile"):
         definitions[name]["required"].remove("name")  # by default the name of the file
     # a list of any items
     definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
-    entry = definitions.pop("SolverEntry")
-    shared = {
-        name: schema for name, schema in entry["properties"].items() if name != "params"
-    }
+    shared = definitions.pop("SolverEntry")["properties"]
+    del shared["params"]
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
+
     properties = experiment["properties"]
     mappings = properties["datasets"]["items"]["anyOf"]
-    names = {"enum": list(DATASETS)}
-    properties["datasets"] = _listed({"anyOf": [names, *mappings]})
+    properties["datasets"] = _listed({"anyOf": [card_names, *mappings]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
         "type": "object",
@@ -71,22 +71,24 @@ def _listed(items: dict[str, Any]) -> dict[str, Any]:
 
 def _metric() -> dict[str, Any]:
     """Return the schema of a name, or of ``{name: {parameters}}``."""
-    named = {}
+    with_parameters = {}
     for name, spec in METRICS.items():
         parameters = {key: _default(value) for key, value in spec.parameters.items()}
-        named[name] = {
+        with_parameters[name] = {
             "type": "object",
             "properties": parameters,
             "additionalProperties": False,
             "description": first_line(spec.function),
         }
-    one_key = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    return {
-        "anyOf": [
-            {"enum": list(METRICS)},
-            {"type": "object", "properties": named, **one_key},
-        ]
+    names = {"enum": list(METRICS)}
+    mapping = {
+        "type": "object",
+        "properties": with_parameters,
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
     }
+    return {"anyOf": [names, mapping]}
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
@@ -110,10 +112,13 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
     """Return the schema below any label: `solver`, shared keys, and parameters."""
     cases = []
     for name in SOLVERS:
-        is_solver = {"properties": {"solver": {"const": name}}, "required": ["solver"]}
+        names_solver = {
+            "properties": {"solver": {"const": name}},
+            "required": ["solver"],
+        }
         keys: dict[str, Any] = {key: {} for key in (*shared, *solver_defaults(name))}
-        allowed = {"properties": keys, "additionalProperties": False}
-        cases.append({"if": is_solver, "then": allowed})
+        has_its_keys = {"properties": keys, "additionalProperties": False}
+        cases.append({"if": names_solver, "then": has_its_keys})
     return {
         "type": "object",
         "properties": shared | {"solver": {"enum": list(SOLVERS)}},

@@ -6,11 +6,12 @@ this module is cheap.
 """
 
 import inspect
+import itertools
 import os
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, get_type_hints
 
 from pydantic import (
     BeforeValidator,
@@ -66,32 +67,35 @@ SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
 _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its parameters
 
 
+def refuse_here(problem: str) -> NoReturn:
+    """Refuse the value that is checked."""
+    refuse([((), problem)])
+    raise AssertionError("`refuse` raises an error for a problem")
+
+
 def _checkpoints(value: Any) -> Any:
     """Return a count, "every", or a list of passes; refuse anything else."""
     if isinstance(value, list):
         if not _are_ascending_above_0(value):
-            refuse(
-                at((), ["should list passes over the rows: ascending numbers above 0"])
-            )
+            refuse_here("should list passes over the rows: ascending numbers above 0")
         return tuple(map(float, value))
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    if not is_count and value != "every":
-        problem = (
-            "should be a count above 0, every, or a list of passes, found"
-            f" {reprlib.repr(value)}"
-        )
-        refuse(at((), [problem]))
-    return value
+    if is_count or value == "every":
+        return value
+    refuse_here(
+        "should be a count above 0, every, or a list of passes, found"
+        f" {reprlib.repr(value)}"
+    )
 
 
 def _are_ascending_above_0(values: list[Any]) -> bool:
-    if not values:
-        return False
     for value in values:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return False
-    # sorting, with 0 in front, changes nothing
-    return sorted({0.0, *values}) == [0.0, *values]
+    is_ascending = all(
+        earlier < later for earlier, later in itertools.pairwise([0, *values])
+    )
+    return len(values) > 0 and is_ascending
 
 
 # The approximate number of checkpoints, at growing distances; "every": after each batch
@@ -123,8 +127,8 @@ def _existing_file(file: Any, info: ValidationInfo) -> Any:
     # The context is the folder of the config. A ~ without a home folder stays as it is.
     path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (Path's raises)
     if not os.path.isfile(path):  # noqa: PTH113 (False for too long a name)
-        beside = [other.name for other in path.parent.glob("*")]
-        refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
+        files_beside = [other.name for other in path.parent.glob("*")]
+        refuse_here(f"no such file: {path}{did_you_mean(path.name, files_beside)}")
     return path
 
 
@@ -172,10 +176,7 @@ class StreamedCard(Section):
 
     @property
     def name(self) -> str:
-        """The name in tables, with a suffix.
-
-        The same data in memory have the name of the card.
-        """
+        """The name of the card with a suffix, unlike that of the data in memory."""
         return f"{self.card}-streamed"
 
 
@@ -198,8 +199,9 @@ def _dataset(entry: Any, info: ValidationInfo) -> Any:
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
-        # By default the name is the name of the file, without suffixes.
-        named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
+        file_name = Path(str(entry["file"])).name
+        default_name = file_name.split(".")[0]  # without suffixes
+        named = {"name": default_name, **entry}
         kind = StreamedFile if "stream" in entry else FileData
         return kind.model_validate(named, context=info.context)
     if isinstance(entry, dict) and "stream" in entry:
@@ -238,13 +240,10 @@ class Protocol(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _repeat_only_chance(cls, value: Any) -> Any:
+    def _split_once_unless_random(cls, value: Any) -> Any:
         """Default to one split if the division is not random."""
-        if isinstance(value, dict) and value.get("split") in (
-            "time",
-            "provided",
-            "none",
-        ):
+        not_random = ("time", "provided", "none")
+        if isinstance(value, dict) and value.get("split") in not_random:
             return {"n_splits": 1, **value}
         return value
 
@@ -281,15 +280,17 @@ class Protocol(Section):
         if self.split == "kfold" and self.n_splits < 2:
             yield ("n_splits",), "kfold needs 2 or more"
         if self.split == "time" and self.n_splits * self.test_size >= 1:
+            bound = 1 / self.n_splits
             message = (
                 f"{self.n_splits} test sets of {self.test_size:g} leave no rows to"
-                f" train on: give less than {1 / self.n_splits:.3g}"
+                f" train on: give less than {bound:.3g}"
             )
             yield ("test_size",), message
-        n_all = len(self._all_indices)
-        if n_all > MOST_SPLITS:
+        n_splits_in_all = len(self._all_indices)
+        if n_splits_in_all > MOST_SPLITS:
             message = (
-                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer"
+                f"{n_splits_in_all:,} splits in all, but {MOST_SPLITS:,} are the most:"
+                " give fewer"
             )
             yield ("repetitions",), message
 
@@ -324,19 +325,19 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
         expected = "should be a name, or {name: {parameters}}"
-        refuse(at((), [f"{expected}, found {reprlib.repr(entry)}"]))
+        refuse_here(f"{expected}, found {reprlib.repr(entry)}")
     [(name, own_params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(own_params, dict):
         problem = f"should be a mapping of parameters, found {reprlib.repr(own_params)}"
         refuse(at((name,), [problem]))
-    # The parameters of the entry win over those of `common`, of which `replace` takes
-    # the parameters that the metric has.
     common = {}
     for key, value in info.data.get("common", {}).items():
         if not is_tuned(value):
             common[key] = value
-    params = {**Metric(name, {}).replace(**common).params, **own_params}
+    # `replace` takes the parameters that the metric has.
+    inherited = Metric(name, {}).replace(**common)
+    params = {**inherited.params, **own_params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
 
@@ -386,8 +387,8 @@ def _tunable(kind: Any) -> PlainValidator:
             for candidate in candidates:
                 adapter.validate_python(candidate, strict=True)
         except ValidationError as error:
-            # the first error is enough
-            refuse(at((), [in_plain_words(error.errors()[0])]))
+            first_error = error.errors()[0]
+            refuse_here(in_plain_words(first_error))
         return value
 
     return PlainValidator(check)
@@ -445,12 +446,11 @@ class SolverEntry(Section):
             return value
         own: dict[str, Any] = {}
         params: dict[str, Any] = {}
-        for name in SOLVER_KEYS:
-            if name in value:
-                own[name] = value[name]
-        for name, parameter in value.items():
-            if name not in own:
-                params[name] = parameter
+        for name, content in value.items():
+            if name in SOLVER_KEYS:
+                own[name] = content
+            else:
+                params[name] = content
         return {**own, "params": params}
 
     @classmethod
@@ -465,13 +465,15 @@ class SolverEntry(Section):
     ) -> dict[str, Any]:
         """Refuse parameters that the solver does not have or accept."""
         problems: list[Problem] = []
-        solver = info.data.get("solver")  # None if it was refused, or is missing
-        for name, value in params.items():
-            if solver is not None:
+        solver = info.data.get("solver")
+        if solver is None:  # it is refused already, or missing: its key may be misspelt
+            for name in params:
+                hint = did_you_mean(name, SOLVER_KEYS)
+                if hint:
+                    problems.append(((name,), f"unknown key{hint}"))
+        else:
+            for name, value in params.items():
                 problems += at((name,), parameter_problems(solver, name, value))
-            # perhaps the key `solver` is misspelt
-            elif hint := did_you_mean(name, SOLVER_KEYS):
-                problems.append(((name,), f"unknown key{hint}"))
         refuse(problems)
         return params
 
@@ -504,9 +506,10 @@ def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
     named = ", ".join(map(str, missing[:5]))
     if len(missing) > 5:
         named += ", ..."
-    available = ", ".join(map(str, known))
     if len(known) > 10:
         available = f"{known[0]} to {known[-1]}"
+    else:
+        available = ", ".join(map(str, known))
     return f"there is no split {named}: the splits are {available}"
 
 
@@ -538,17 +541,15 @@ def choice_problems(value: Any) -> list[str]:
             "should be a value, or {tune: [two or more values]}, found"
             f" {reprlib.repr(value)}{hint}"
         ]
+    repeated = repeats(map(repr, candidates))  # by text: 1 is not 1.0
     return [
         f"{candidates[i]} is repeated among the values to tune; give each value once"
-        for i in repeats(map(repr, candidates))  # by text: 1 is not 1.0
+        for i in repeated
     ]
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     """Return the problems of a solver's parameter: its name, or values refused."""
-    from precbench.solvers import SOLVERS
-    from precbench.solvers.common.parameters import K
-
     if name == "random_state":
         return [
             "cannot be set: seeds follow from protocol.seed; set protocol.seed instead"
@@ -565,18 +566,23 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         if isinstance(candidate, bool) and not isinstance(defaults[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
-            estimator = SOLVERS[solver](**{name: candidate})
-            # `K` is the constraint of a parameter that is a count, a share, or text
-            # such as "1 %". For wrong text, `check_k` has a better message than
-            # scikit-learn's check of all constraints, which follows.
-            if isinstance(candidate, str):
-                constraint = estimator._parameter_constraints[name]
-                if constraint is K:
-                    check_k(candidate)
-            estimator._validate_params()
+            _check_value(solver, name, candidate)
         except (TypeError, ValueError) as error:
             problems.append(str(error))
     return problems
+
+
+def _check_value(solver: str, name: str, value: Any) -> None:
+    """Raise if a solver refuses the value of a parameter."""
+    from precbench.solvers import SOLVERS
+    from precbench.solvers.common.parameters import K
+
+    estimator = SOLVERS[solver](**{name: value})
+    # `K` is the constraint of a parameter that is a count, a share, or text such as
+    # "1 %". For wrong text, `check_k` has a better message than scikit-learn's check.
+    if isinstance(value, str) and estimator._parameter_constraints[name] is K:
+        check_k(value)
+    estimator._validate_params()
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
@@ -603,10 +609,11 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
     # exceeds them.
     counts = [value for value in params.values() if isinstance(value, int)]
     n_pos = max([2, *counts])
-    if n_pos <= _LARGEST_TRY:  # a larger ranking would take long
-        labels = [1] * n_pos + [0] * 2
-        try:
-            spec(labels, labels, **params)
-        except ValueError as error:
-            problems.append(((), str(error)))
-    return problems
+    if n_pos > _LARGEST_TRY:  # this would take long
+        return []
+    labels = [1] * n_pos + [0] * 2
+    try:
+        spec(labels, labels, **params)
+    except ValueError as error:
+        return [((), str(error))]
+    return []

@@ -1,7 +1,7 @@
 """Shards of the trials of an experiment, for independent batch jobs."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from precbench.results.records import SHARD, SHARDS
 
 if TYPE_CHECKING:
     from precbench.experiment.plan import Plan
+    from precbench.experiment.trial import Trial
 
 
 @dataclass(frozen=True, order=True)
@@ -53,23 +54,30 @@ class Shard:
         largest groups first, so that their times are of one machine. Neither the order
         of the config nor what has run matters.
         """
-        places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
-        for trial, key in plan.trials:
-            if key in wanted:
-                # with zeros in front, to sort it as text
-                split = f"{trial.split.index:06}"
-                place = trial.dataset.name, split if by_split else trial.label
-                # Labels with equal solver and parameters share a key: the first by
-                # alphabet counts.
-                places[key] = min(places.get(key, place), place)
-        # keys that are dealt together: all of a split, or a single key
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for key, place in places.items():
-            groups.setdefault(place if by_split else (*place, key), []).append(key)
-        # Largest first, then by data set and split; groups of one key by data set,
-        # label and key.
-        order = sorted(groups, key=lambda group: (-len(groups[group]), group))
+        trials = [(trial, key) for trial, key in plan.trials if key in wanted]
+        groups = _keys_by_split(trials) if by_split else _keys_one_by_one(trials)
         keys: set[str] = set()
-        for group in order[self.number - 1 :: self.total]:
-            keys.update(groups[group])
+        for group in groups[self.number - 1 :: self.total]:
+            keys.update(group)
         return keys
+
+
+def _keys_by_split(trials: Iterable[tuple["Trial", str]]) -> list[set[str]]:
+    """Return the keys of each split, most keys first, then by data set and number."""
+    groups: dict[tuple[str, int], set[str]] = {}
+    for trial, key in trials:
+        place = trial.dataset.name, trial.split.index
+        groups.setdefault(place, set()).add(key)
+    by_place = [group for _place, group in sorted(groups.items())]
+    return sorted(by_place, key=len, reverse=True)
+
+
+def _keys_one_by_one(trials: Iterable[tuple["Trial", str]]) -> list[set[str]]:
+    """Return each key in a set of its own, sorted by data set, label and key."""
+    places: dict[str, tuple[str, str]] = {}
+    for trial, key in trials:
+        place = trial.dataset.name, trial.label
+        # Labels with equal solver and parameters share a key: the first counts.
+        places[key] = min(places.get(key, place), place)
+    in_order = sorted(places, key=lambda key: (places[key], key))
+    return [{key} for key in in_order]

@@ -46,7 +46,9 @@ _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 
 @dataclass(frozen=True)
-class Split:  # a division of the rows into training and test rows
+class Split:
+    """A division of the rows into training and test rows."""
+
     kind: SplitKind
     index: int  # over all repetitions of a ``kfold``; from the latest back for ``time``
     seed: int  # the same for all folds of a repetition
@@ -67,20 +69,24 @@ class Split:  # a division of the rows into training and test rows
             return 1 / self.n_splits
         if self.kind == "random" and self.train_size is not None:
             return 1 - self.train_size / n_rows
-        return self.test_size if self.kind in ("random", "time") else None
+        if self.kind in ("random", "time"):
+            return self.test_size
+        return None
 
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
-        size = "test_size" if self.train_size is None else "train_size"
-        # for "random" and "kfold"
-        drawn = {"seed": self.seed, "stratified": self.stratified}
-        fields: dict[str, dict[str, Any]] = {
-            "random": drawn | {size: getattr(self, size)},  # the seed differs by index
-            "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
-            # 0 is the latest
-            "time": {"test_size": self.test_size, "index": self.index},
-        }
-        return {"kind": self.kind, "groups": self.groups, **fields.get(self.kind, {})}
+        fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
+        if self.kind in ("random", "kfold"):
+            fields |= {"seed": self.seed, "stratified": self.stratified}
+        if self.kind == "kfold":
+            fields |= {"n_splits": self.n_splits, "index": self.fold}
+        if self.kind == "time":
+            fields["index"] = self.index
+        if self.kind == "random" and self.train_size is not None:
+            fields["train_size"] = self.train_size
+        elif self.kind in ("random", "time"):
+            fields["test_size"] = self.test_size
+        return fields
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,10 @@ class Trial:
     @property
     def sweep_point(self) -> str:
         """The swept parameter and its value: ``k=0.25``; empty without a sweep."""
-        return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
+        if self.sweep is None:
+            return ""
+        name, value = self.sweep
+        return f"{name}={value}"
 
     @property
     def title(self) -> str:  # for messages
@@ -138,40 +147,20 @@ class Trial:
         Of more than `draw` combinations, `draw` are drawn, without replacement.
         """
         candidates = self.candidates
-        if self._draws:
-            places = self._drawn_places(candidates)
+        if self.draw is not None and self._leaves_some_out:
+            drawn = _draw_places(candidates, self.draw)
         else:
-            places = list(product(*(range(len(v)) for v in candidates.values())))
+            drawn = list(product(*(range(len(v)) for v in candidates.values())))
         combinations = []
-        for combination in places:
-            chosen = {}
-            for (name, values), place in zip(
-                candidates.items(), combination, strict=True
-            ):
-                chosen[name] = values[place]
-            combinations.append(chosen)
+        for places in drawn:
+            combination = {}
+            for name, place in zip(candidates, places, strict=True):
+                combination[name] = candidates[name][place]
+            combinations.append(combination)
         return combinations
 
-    def _drawn_places(
-        self, candidates: Mapping[str, Sequence[Any]]
-    ) -> list[tuple[int, ...]]:
-        """Draw combinations, each as a place in the list of each parameter.
-
-        The draw depends on names and lists alone, and so is equal for all data sets and
-        splits. A place in each list is drawn in the order of the sorted names, so that
-        the order of the config changes nothing.
-        """
-        names = sorted(candidates)
-        sizes = [len(candidates[name]) for name in names]
-        config_order = [names.index(name) for name in candidates]
-        rng = generator("candidates", json.dumps(candidates, sort_keys=True))
-        drawn: set[tuple[int, ...]] = set()
-        while len(drawn) < (self.draw or 0):
-            drawn.add(tuple(rng.integers(sizes)[config_order].tolist()))
-        return sorted(drawn)
-
     @property
-    def _draws(self) -> bool:
+    def _leaves_some_out(self) -> bool:
         """Whether there are more combinations than `draw`."""
         if self.draw is None:
             return False
@@ -198,13 +187,13 @@ class Trial:
     @property
     def code(self) -> str:
         """A hash of the code that the trial runs, for its record, not for its key."""
-        # Modules that no number depends on are left out; a solver's other package adds
-        # a hash.
         from precbench.solvers import SOLVERS
 
+        own_hash = code_of("precbench", NO_NUMBERS)
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
-        own = code_of("precbench", NO_NUMBERS)
-        return own if package == "precbench" else f"{own} {code_of(package)}"
+        if package == "precbench":
+            return own_hash
+        return f"{own_hash} {code_of(package)}"  # the solver is of another package
 
     def description(self, data_sha256: str) -> dict[str, Any]:
         """Return everything that the trial's numbers depend on; its hash is the key.
@@ -214,44 +203,22 @@ class Trial:
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
-        preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # The scalings "none" and "unit-norm" fit nothing, so that `fitted_on` does not
-        # matter.
-        if self.scaling not in ("none", "unit-norm"):
-            preprocessing["fitted_on"] = self.scaling_fitted_on
-        # options that are not in the hash of the data
-        if not isinstance(self.dataset, NamedData):
-            preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
-        if self.fourier is not None:
-            preprocessing["fourier"] = self.fourier.model_dump(mode="json")
-        tuning: dict[str, Any] = {
-            "candidates": self.candidates,
-            "metric": {
-                **asdict(self.metric),
-                "package": METRICS.package(self.metric.name),
-            },
-            "folds": self.folds,
-            "rows": self.tuning_rows,
-            "draw": self.draw if self._draws else None,
+        has_candidates = bool(self.candidates)
+        split = self.split.description() | {"validation_size": self.validation_size}
+        params = {
+            name: value for name, value in self.params.items() if not is_tuned(value)
         }
         fields = {
             "schema": SCHEMA,
             "dataset": self.dataset.name,
             "data_sha256": data_sha256,
             "rows": self.rows,
-            "preprocessing": preprocessing,
-            "split": {
-                **self.split.description(),
-                "validation_size": self.validation_size,
-            },
+            "preprocessing": self._description_of_preprocessing(),
+            "split": split,
             "solver": self.solver,
-            "algorithm_version": algorithm_version(self.solver, bool(self.candidates)),
-            "params": {
-                name: value
-                for name, value in self.params.items()
-                if not is_tuned(value)
-            },
-            "tuning": tuning if self.candidates else None,
+            "algorithm_version": algorithm_version(self.solver, has_candidates),
+            "params": params,
+            "tuning": self._description_of_tuning() if has_candidates else None,
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
@@ -260,6 +227,47 @@ class Trial:
         if not isinstance(SOLVERS[self.solver](), LinearRanker):
             fields["parts"] = list(self.parts)
         return fields
+
+    def _description_of_preprocessing(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
+        # The scalings "none" and "unit-norm" fit nothing.
+        if self.scaling not in ("none", "unit-norm"):
+            fields["fitted_on"] = self.scaling_fitted_on
+        # options that are not in the hash of the data
+        if not isinstance(self.dataset, NamedData):
+            fields |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
+        if self.fourier is not None:
+            fields["fourier"] = self.fourier.model_dump(mode="json")
+        return fields
+
+    def _description_of_tuning(self) -> dict[str, Any]:
+        package = METRICS.package(self.metric.name)
+        return {
+            "candidates": self.candidates,
+            "metric": asdict(self.metric) | {"package": package},
+            "folds": self.folds,
+            "rows": self.tuning_rows,
+            "draw": self.draw if self._leaves_some_out else None,
+        }
+
+
+def _draw_places(
+    candidates: Mapping[str, Sequence[Any]], n_drawn: int
+) -> list[tuple[int, ...]]:
+    """Draw combinations, each as a place in the list of each parameter.
+
+    The draw depends on names and lists alone, and so is equal for all data sets and
+    splits. A place in each list is drawn in the order of the sorted names, so that the
+    order of the config changes nothing.
+    """
+    names = sorted(candidates)
+    sizes = [len(candidates[name]) for name in names]
+    rng = generator("candidates", json.dumps(candidates, sort_keys=True))
+    drawn: set[tuple[int, ...]] = set()
+    while len(drawn) < n_drawn:
+        places = dict(zip(names, rng.integers(sizes).tolist(), strict=True))
+        drawn.add(tuple(places[name] for name in candidates))
+    return sorted(drawn)
 
 
 def algorithm_version(solver: str, with_tuning: bool) -> dict[str, int | str]:

@@ -33,22 +33,21 @@ def choose(
     candidates = trial.combinations()
     values_by_number: dict[int, list[float]] = {}  # larger is better
     for number, solver, validation in train(candidates):
-        if solver.overflowed:
-            value = np.nan  # leaves the candidate out below
-        else:
+        value = np.nan  # leaves the candidate out below
+        if not solver.overflowed:
             value = sign * trial.metric(validation.y, validation.scored_by(solver))
         values_by_number.setdefault(number, []).append(value)
-    means = {number: np.mean(values) for number, values in values_by_number.items()}
-    numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
-    if not numbers:
+    means = {}
+    for number, values in sorted(values_by_number.items()):
+        mean = np.mean(values)
+        if not np.isnan(mean):
+            means[number] = mean
+    if not means:
         raise PrecbenchError(
             f"every candidate of {', '.join(trial.candidates)} diverged: the weights"
             " overflowed; give smaller values to tune, or scale the features"
         )
-    ranks = levels([means[number] for number in numbers])  # equal means have one rank
-    best = [
-        number
-        for number, rank in zip(numbers, ranks, strict=True)
-        if rank == max(ranks)
-    ]
+    ranks = levels(list(means.values()))  # equal means have one rank
+    best_rank = max(ranks)
+    best = [n for n, rank in zip(means, ranks, strict=True) if rank == best_rank]
     return candidates[best[len(best) // 2]]

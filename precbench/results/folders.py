@@ -26,11 +26,9 @@ def find_result_folders(results: Path, *entries: str) -> list[Path]:
         raise InputError(
             f"there is no folder {results}; give a folder that precbench run wrote"
         )
-    for pattern in ("", "*/"):  # `results`, then its subfolders
-        folders = set()
-        for entry in entries:
-            for path in results.glob(f"{pattern}{entry}"):
-                folders.add(path.parent)
-        if folders:
-            return sorted(folders)
-    return []
+    if any((results / entry).exists() for entry in entries):
+        return [results]
+    folders: set[Path] = set()
+    for entry in entries:
+        folders.update(path.parent for path in results.glob(f"*/{entry}"))
+    return sorted(folders)

@@ -32,7 +32,9 @@ _PACKAGES = (
 )
 
 
-class Machine(Fields):  # what `environment` returns; other keys are kept
+class Machine(Fields):
+    """What `environment` returns; other keys are kept."""
+
     model_config = ConfigDict(extra="allow")
 
     os: str
@@ -58,26 +60,29 @@ class Machine(Fields):  # what `environment` returns; other keys are kept
 def environment() -> dict[str, Any]:
     """Return a description of machine and software, without names of user or host."""
     commit = _git("rev-parse", "HEAD")
-    is_dirty = None
+    changes = None
     if commit:
         changes = _git("status", "--porcelain", "--untracked-files=no")
-        if changes is not None:
-            is_dirty = changes != ""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "cpu": _cpu_model(),
-        "cores": (
-            len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-        ),
+        "cores": _cores(),
         "memory_gib": round(memory_bytes / 2**30, 1),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "packages": package_versions(),
         "blas": _blas_libraries(),
         "commit": commit,
-        "dirty": is_dirty,
+        "dirty": None if changes is None else changes != "",
     }
+
+
+def _cores() -> int | None:
+    """Return the number of cores; on Linux, of those that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def _blas_libraries() -> list[dict[str, Any]]:

@@ -64,60 +64,80 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     trial.
     """
     description = _description(plan, config)
-    description["data"] = (
-        _sizes_of_other_datasets(plan, store.folder / "experiment.json")
-        | description["data"]
-    )
+    sizes_of_others = _sizes_of_other_datasets(plan, store.folder / "experiment.json")
+    description["data"] = sizes_of_others | description["data"]
     description_text = json.dumps(description, indent=1) + "\n"
     unchanged_rows = _unchanged_rows(plan, store, description_text)
     if unchanged_rows is not None:
         return unchanged_rows
-    rows, curves = _measure(plan, store)
-    results = pd.DataFrame(rows, columns=[*COLUMNS])
-    for name, tables in {"results.csv": [results], **curves}.items():
-        table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
+    measured = _measure(plan, store)
+    results = pd.DataFrame(measured.rows, columns=[*COLUMNS])
+    for name, tables in {"results.csv": [results], **measured.curves}.items():
+        rows_of_others = _rows_of_other_datasets(plan, store.folder / name)
+        table = pd.concat([rows_of_others, *tables])
         _write(store, name, table.to_csv(index=False, lineterminator="\n"))
     # last: says that the other files are complete
     _write(store, "experiment.json", description_text)
     return results
 
 
-def _measure(
-    plan: Plan, store: Store
-) -> tuple[list[dict[str, Any]], dict[str, list[pd.DataFrame]]]:
-    """Return the rows of ``results.csv``, and by file name the tables of curves."""
+class _Measured(NamedTuple):
+    """What is measured of trials: rows of ``results.csv``, and tables of curves."""
+
+    rows: list[dict[str, Any]]
+    curves: dict[str, list[pd.DataFrame]]  # by the name of their file
+
+
+def _measure(plan: Plan, store: Store) -> _Measured:
+    """Measure the recorded trials of a plan."""
     experiment = plan.experiment
-    plots = experiment.plots or ()
-    rows: list[dict[str, Any]] = []
-    curves = _headers_of_curves(plots)
+    measured = _Measured([], _headers_of_curves(experiment.plots or ()))
     machine_kinds = {name: machine.kind for name, machine in store.machines().items()}
     for group in _by_rows(plan, store):
         trial_of_group = group[0].trial
         # prepared once for all trials of a group
         prepared = Rows(trial_of_group, plan.datasets[trial_of_group.dataset.name])
-        for trial, key, record in group:
+        for recorded in group:
+            trial, _key, record = recorded
             columns = _trial_columns(plan, trial, record)
             columns["machine"] = machine_kinds.get(record.environment, "")
-            metrics = experiment.metrics_at(trial.sweep)
-            if record.status != "ok":
-                rows += [columns | {"metric": metric.label} for metric in metrics]
-                continue
-            samples: dict[str, Sample] = {
-                part: prepared.part(part) for part in experiment.parts
-            }
-            arrays = _checkpoints(store, key, samples)
-            for part, sample in samples.items():
-                part_columns = columns | {"part": part}
-                scores = _scores(arrays, part, sample)
-                metric_rows, final_scores = _metric_rows(
-                    metrics, part_columns, arrays, sample.y, scores
-                )
-                rows += metric_rows
-                for name, table in _curves(
-                    plots, part_columns, sample.y, final_scores, metrics
-                ):
-                    curves.setdefault(name, []).append(table)
-    return rows, curves
+            if record.status == "ok":
+                _measure_trial(experiment, store, recorded, columns, prepared, measured)
+            else:
+                for metric in experiment.metrics_at(trial.sweep):
+                    measured.rows.append(columns | {"metric": metric.label})
+    return measured
+
+
+def _measure_trial(
+    experiment: Experiment,
+    store: Store,
+    recorded: "_RecordedTrial",
+    columns: dict[str, Any],
+    prepared: Rows,
+    measured: _Measured,
+) -> None:
+    """Add what is measured of a trial on its `prepared` rows to `measured`.
+
+    `columns` are those that all rows of the trial share.
+    """
+    metrics = experiment.metrics_at(recorded.trial.sweep)
+    samples: dict[str, Sample] = {
+        part: prepared.part(part) for part in experiment.parts
+    }
+    arrays = _checkpoints(store, recorded.key, samples)
+    for part, sample in samples.items():
+        part_columns = columns | {"part": part}
+        scores = _scores(arrays, part, sample)
+        rows, last_scores = _metric_rows(
+            metrics, part_columns, arrays, sample.y, scores
+        )
+        measured.rows.extend(rows)
+        curves = _curves(
+            experiment.plots or (), part_columns, sample.y, last_scores, metrics
+        )
+        for name, table in curves:
+            measured.curves.setdefault(name, []).append(table)
 
 
 def _headers_of_curves(plots: Sequence[str]) -> dict[str, list[pd.DataFrame]]:
@@ -125,6 +145,9 @@ def _headers_of_curves(plots: Sequence[str]) -> dict[str, list[pd.DataFrame]]:
     headers = {"roc.csv": [*_ROC_COLUMNS, "fpr", "tpr"]}  # always written
     if "precision-k" in plots:
         headers["precision-k.csv"] = [*_ROC_COLUMNS, "k", "share", "precision"]
+    if "roc-counts" in plots:
+        counts = ("false_positives", "true_positives")
+        headers["roc-counts.csv"] = [*_COUNTS_COLUMNS, *counts]
     return {name: [pd.DataFrame(columns=names)] for name, names in headers.items()}
 
 
@@ -146,8 +169,8 @@ def _unchanged_rows(
         path = store.folder / "results.csv"
         results = read_csv(path, COLUMNS)
         results = results[results["dataset"].isin(plan.datasets)]
-        keys_with_record = {key for _, key in plan.trials}.intersection(store.keys())
-        if keys_with_record != {*results["key"]}:
+        planned_keys = {key for _, key in plan.trials}
+        if planned_keys.intersection(store.keys()) != set(results["key"]):
             return None
         if store.last_change() < path.stat().st_mtime_ns:
             return results
@@ -176,12 +199,12 @@ def final_scores(plan: Plan, store: Store, label: str) -> Iterator[ScoredSplit]:
     """Yield the last test scores of each trial of a method that has a result."""
     for group in _by_rows(plan, store):
         for trial, key, record in group:
-            if trial.label == label and record.status == "ok":
-                rows = Rows(trial, plan.datasets[trial.dataset.name])
-                arrays = _checkpoints(store, key, {"test": rows.test})
-                *_earlier_scores, last_scores = _scores(arrays, "test", rows.test)
-                split, _n_fit = rows.split
-                yield ScoredSplit(record, split, last_scores)
+            if trial.label != label or record.status != "ok":
+                continue
+            rows = Rows(trial, plan.datasets[trial.dataset.name])
+            arrays = _checkpoints(store, key, {"test": rows.test})
+            *_earlier_scores, last_scores = _scores(arrays, "test", rows.test)
+            yield ScoredSplit(record, rows.division.split, last_scores)
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
@@ -192,14 +215,12 @@ def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
     is_final = results["final"].eq(True)  # `final` may be NaN
     final = results[is_final & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)
-    means = cells["value"].agg(["mean", "count"]).reset_index()
-    records: list[dict[Any, Any]] = means.rename(columns={"count": "splits"}).to_dict(
-        "records"
-    )
-    for row in records:
+    means = cells["value"].agg(mean="mean", splits="count").reset_index()
+    rows: list[dict[Any, Any]] = means.to_dict("records")
+    for row in rows:
         if not isfinite(row["mean"]):
             row["mean"] = None
-    return records
+    return rows
 
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
@@ -207,15 +228,13 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     planned = {
         (trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()
     }
-    rows = results.loc[results["status"] != "ok"]
+    rows_not_ok = results.loc[results["status"] != "ok"]
     # a row for each trial, in place of a row for each metric
-    rows = rows.drop_duplicates(["dataset", "solver", "split", "sweep"])
+    trials = rows_not_ok.drop_duplicates(["dataset", "solver", "split", "sweep"])
     counts = Counter[str]()
-    for dataset, solver, split, status in zip(
-        rows["dataset"], rows["solver"], rows["split"], rows["status"], strict=True
-    ):
-        if (dataset, solver, split) in planned:
-            counts[status] += 1
+    for trial in trials.itertuples(index=False):
+        if (trial.dataset, trial.solver, trial.split) in planned:
+            counts[str(trial.status)] += 1
     return dict(counts)
 
 
@@ -241,9 +260,9 @@ class _EarlierDescription(Fields):
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
-    """Return ``data`` of an earlier ``experiment.json`` for data sets omitted now."""
+    """Return the sizes of data sets that this plan omits, as an earlier run wrote."""
     others = _other_datasets(plan)
-    with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
+    with suppress(FileNotFoundError, ValueError):  # ValueError: the file was edited
         earlier = parse(path.read_bytes(), _EarlierDescription)
         return {
             name: sizes.model_dump()
@@ -303,8 +322,7 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
         "sweep": trial.sweep_point,
         "part": "test",  # replaced in rows with numbers
         **record.model_dump(include=_RECORDED),
-        # Of a solver that has a tolerance: whether the final fit reached it, "True" or
-        # "False".
+        # "True" or "False" of a solver that has a tolerance
         "converged": str(record.fitted.get("converged_", "")),
         "chosen": " ".join(chosen),
     }
@@ -347,7 +365,7 @@ def _checkpoints(
 
 
 def _holds_scores(arrays: Mapping[str, NDArray]) -> bool:
-    """Return whether a trial stored scores, not weights: only then has it n_iter."""
+    """Return whether a trial stored scores, with n_iter, and not weights."""
     return "n_iter" in arrays
 
 
@@ -376,8 +394,8 @@ def _metric_rows(
     """
     rows_by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     last_scores = np.empty(0)
-    for checkpoint, scores_now in enumerate(scores):
-        last_scores = scores_now
+    for checkpoint, scores_at_checkpoint in enumerate(scores):
+        last_scores = scores_at_checkpoint
         progress = {name: arrays[name][checkpoint] for name in _PROGRESS}
         for metric, rows in zip(metrics, rows_by_metric, strict=True):
             # A metric that has failed at a checkpoint is not computed at later
@@ -386,7 +404,7 @@ def _metric_rows(
                 continue
             row = columns | {"metric": metric.label}
             try:
-                value = metric(y, scores_now)
+                value = metric(y, scores_at_checkpoint)
             except InputError as error:  # too few rows, or a metric that a package adds
                 row |= {"status": "failed", "reason": f"not measured: {error}"}
             else:
@@ -407,19 +425,20 @@ def _curves(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield file names and the rows that the final scores of a trial add to a file."""
+    """Yield the rows that the last scores of a trial add to a file, with its name."""
     is_test = columns["part"] == "test"
     if "roc" in plots and is_test:
         yield "roc.csv", _roc_vertices(columns, y, scores)
     if "precision-k" in plots and is_test:
         yield "precision-k.csv", _precisions(columns, y, scores, metrics)
-    if "roc-counts" in plots and columns["split"] == 0:  # one split is drawn
+    is_drawn = columns["split"] == 0  # of both parts
+    if "roc-counts" in plots and is_drawn:
         yield "roc-counts.csv", _roc_counts(columns, y, scores)
 
 
 def _roc_vertices(
     columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]
-):
+) -> pd.DataFrame:
     """Return rows of ``roc.csv``: at most `_ROC_VERTICES`, denser towards the top."""
     fpr, tpr, _thresholds = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
@@ -433,24 +452,26 @@ def _roc_vertices(
 
 def _roc_counts(
     columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]
-):
+) -> pd.DataFrame:
     """Return rows of ``roc-counts.csv``: vertices of the curve, in numbers of rows."""
     fpr, tpr, _thresholds = roc_curve(y, scores)
-    # All of the first vertices, where the figure shows the top in full; evenly spaced
-    # ones beyond
+    # Figures show the top in full: the first vertices are all kept.
     first = np.arange(min(_ROC_VERTICES, len(fpr)))
     spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    vertices = np.union1d(spaced, first)
+    vertices = np.union1d(first, spaced)
     n_pos = np.count_nonzero(y > 0)
     n_neg = len(y) - n_pos
-    table = pd.DataFrame(
+    # Products of fractions miss the counts by a rounding.
+    false_positives = np.round(fpr[vertices] * n_neg, 6)
+    true_positives = np.round(tpr[vertices] * n_pos, 6)
+    trial_columns = {name: columns[name] for name in _COUNTS_COLUMNS}
+    return pd.DataFrame(
         {
-            **{name: columns[name] for name in _COUNTS_COLUMNS},
-            "false_positives": fpr[vertices] * n_neg,
-            "true_positives": tpr[vertices] * n_pos,
+            **trial_columns,
+            "false_positives": false_positives,
+            "true_positives": true_positives,
         }
     )
-    return table.round(6)  # counts, which products of fractions miss by a rounding
 
 
 def _precisions(
@@ -458,7 +479,7 @@ def _precisions(
     y: NDArray[np.float64],
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
-):
+) -> pd.DataFrame:
     """Return the rows of ``precision-k.csv``.
 
     They hold prec@k for the k of the metrics, and for k whose logarithms are spaced
@@ -473,25 +494,10 @@ def _precisions(
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
     hits = sums_at(y > 0, scores, k)
+    trial_columns = {name: columns[name] for name in _ROC_COLUMNS}
     return pd.DataFrame(
-        {
-            **{name: columns[name] for name in _ROC_COLUMNS},
-            "k": k,
-            "share": k / n_pos,
-            "precision": hits / k,
-        }
+        {**trial_columns, "k": k, "share": k / n_pos, "precision": hits / k}
     )
-
-
-def _sizes(dataset: Dataset) -> dict[str, Any]:
-    rows, features = dataset.X.shape
-    return {
-        "rows": rows,
-        "features": features,
-        "positives": dataset.n_pos,
-        "stand_in": dataset.stand_in,
-        "training_rows": dataset.n_train or 0,  # 0: no provided split
-    }
 
 
 def _form(entry: SolverEntry) -> str:
@@ -525,17 +531,20 @@ def _described_sweep(experiment: Experiment) -> dict[str, Any] | None:
     if experiment.sweep is None:
         return None
     [(name, values)] = experiment.sweep.items()
-    labels = [
-        [metric.label for metric in experiment.metrics_at(point)]
-        for point in experiment.sweep_points()
-    ]
-    # the name of the parameter stands for its value, as in prec@k
-    symbolic = [metric.replace(**{name: name}) for metric in experiment.metrics]
+    labels_by_value = []
+    for point in experiment.sweep_points():
+        metrics = experiment.metrics_at(point)
+        labels_by_value.append([metric.label for metric in metrics])
+    written = []
+    for metric in experiment.metrics:
+        # the name of the parameter stands for its value, as in prec@k
+        symbolic = metric.replace(**{name: name})
+        written.append(symbolic.written)
     return {
         "name": name,
         "values": list(values),
-        "metrics": labels,
-        "written": [metric.written for metric in symbolic],
+        "metrics": labels_by_value,
+        "written": written,
     }
 
 
@@ -544,20 +553,33 @@ def _described_data(plan: Plan) -> dict[str, dict[str, Any]]:
     a_split = {trial.dataset.name: trial.split for trial, _ in plan.trials}
     described = {}
     for name, dataset in plan.datasets.items():
-        described[name] = _sizes(dataset)
-        described[name]["test_share"] = a_split[name].test_share(len(dataset.y))
+        n_rows = dataset.X.shape[0]
+        test_share = a_split[name].test_share(n_rows)
+        described[name] = _sizes(dataset) | {"test_share": test_share}
     return described
+
+
+def _sizes(dataset: Dataset) -> dict[str, Any]:
+    n_rows, n_features = dataset.X.shape
+    return {
+        "rows": n_rows,
+        "features": n_features,
+        "positives": dataset.n_pos,
+        "stand_in": dataset.stand_in,
+        "training_rows": dataset.n_train or 0,  # 0 without a provided split
+    }
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     """Return ``experiment.json``, with the fields of `precbench.results.read.Run`."""
     experiment = plan.experiment
-    swept_metrics = [
-        experiment.metrics_at(point) for point in experiment.sweep_points()
-    ]
+    metrics = list(experiment.metrics)
+    for point in experiment.sweep_points():
+        metrics += experiment.metrics_at(point)
     grids = {
         trial.label: trial.candidates for trial, _ in plan.trials if trial.candidates
     }
+    forms = {label: _form(entry) for label, entry in experiment.solvers.items()}
     # Other people may read the file: a folder of the user is left out.
     config_name = Path(config).name if Path(config).is_absolute() else config
     return {
@@ -566,13 +588,10 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         "source": experiment.source,
         "plots": list(experiment.plots or ()),
         "metrics": [metric.label for metric in experiment.metrics],
-        "measures": {
-            metric.label: _described_metric(metric)
-            for metric in itertools.chain(experiment.metrics, *swept_metrics)
-        },
+        "measures": {metric.label: _described_metric(metric) for metric in metrics},
         "solvers": list(experiment.solvers),
         "built_in_solvers": SOLVERS.built_in,
-        "forms": {label: _form(entry) for label, entry in experiment.solvers.items()},
+        "forms": forms,
         "grids": grids,
         "datasets": [entry.name for entry in experiment.datasets],
         "sweep": _described_sweep(experiment),

@@ -27,9 +27,8 @@ def compare_records(
     """Return by key the stores to copy records from, and lines about conflicts.
 
     Nothing is written. Of the records of a key with the best `_rank`, the first is
-    chosen; the target comes before `sources`. If numbers differ, the first record of a
-    store in `preferred` is chosen; if there is none, no record is chosen, and a line
-    about the trial is a conflict.
+    chosen; the target comes before `sources`. If their numbers differ, the first of
+    them in a store of `preferred` is chosen; if there is none, the trial is a conflict.
     """
     copies_by_key: dict[str, list[_Copy]] = {}
     for store in (target, *sources):
@@ -41,18 +40,29 @@ def compare_records(
     for key, copies in copies_by_key.items():
         if all(copy.store is target for copy in copies):
             continue  # the target keeps its own record
-        rank = max(_rank(copy.record) for copy in copies)
-        best = [copy for copy in copies if _rank(copy.record) == rank]
-        has_numbers = rank > 0  # a failed trial has none
-        if has_numbers and len({_hash_of_numbers(copy) for copy in best}) > 1:
-            best_preferred = [copy for copy in best if copy.store in preferred]
-            if not best_preferred:
-                conflicts.append(_conflict(best))
+        best = _best(copies)
+        if _differ(best):
+            in_conflict = best
+            best = [copy for copy in best if copy.store in preferred]
+            if not best:
+                conflicts.append(_conflict(in_conflict))
                 continue
-            best = best_preferred
         if best[0].store is not target:
             choice[key] = best[0].store
     return choice, conflicts
+
+
+def _best(copies: Sequence[_Copy]) -> list[_Copy]:
+    """Return the copies with the best rank."""
+    rank = max(_rank(copy.record) for copy in copies)
+    return [copy for copy in copies if _rank(copy.record) == rank]
+
+
+def _differ(copies: Sequence[_Copy]) -> bool:
+    """Return whether copies of equal rank disagree; those of failed trials may."""
+    if _rank(copies[0].record) == 0:
+        return False
+    return len({_hash_of_numbers(copy) for copy in copies}) > 1
 
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
@@ -88,12 +98,8 @@ def _hash_of_numbers(copy: _Copy) -> str:
         name: arrays[name] for name in sorted(arrays) if name not in _TIMES
     }
     content = pack(compared_arrays)
-    return key_of(
-        {
-            **copy.record.model_dump(include=_COMPARED),
-            "arrays": hashlib.sha256(content).hexdigest(),
-        }
-    )
+    fields = copy.record.model_dump(include=_COMPARED)
+    return key_of(fields | {"arrays": hashlib.sha256(content).hexdigest()})
 
 
 def _conflict(copies: Sequence[_Copy]) -> str:

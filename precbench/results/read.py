@@ -57,7 +57,8 @@ _Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
 
-# A decorator: functions on small tables take a third longer with strings in Arrow
+# A decorator of functions on small tables, which take a third longer with strings in
+# Arrow
 plain_strings = pd.option_context("mode.string_storage", "python")
 
 
@@ -94,7 +95,7 @@ class Sizes(Fields):
 class Run(Fields):
     """The contents of the results folder of an experiment."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True)  # of `results`
 
     folder: Path
     results: pd.DataFrame  # one row per solver, split, checkpoint and metric
@@ -134,10 +135,9 @@ class Run(Fields):
 
     def _check_sweep(self, sweep: Sweep) -> None:
         """Require a list of labels for each value, with a label for each metric."""
-        lists = [*sweep.metrics, sweep.written]
-        if len(sweep.metrics) != len(sweep.values) or any(
-            len(names) != len(self.metrics) for names in lists
-        ):
+        has_list_for_each_value = len(sweep.metrics) == len(sweep.values)
+        lengths = {len(names) for names in (*sweep.metrics, sweep.written)}
+        if not has_list_for_each_value or lengths != {len(self.metrics)}:
             raise ValueError(
                 "sweep: written, and each list in metrics, must name each metric"
             )
@@ -266,10 +266,11 @@ def _refuse_unknown_rows(
     known = set()
     for dataset, solver in itertools.product(run.datasets, run.solvers):
         for point, metrics in labels.items():
-            known |= {(dataset, solver, point, metric) for metric in metrics}
+            for metric in metrics:
+                known.add((dataset, solver, point, metric))
     columns = ["dataset", "solver", "sweep", "metric"]
-    combinations = {*run.results[columns].itertuples(index=False, name=None)}
-    unknown = combinations - known
+    found = set(run.results[columns].itertuples(index=False, name=None))
+    unknown = found - known
     if unknown:
         example = zip(columns, min(unknown), strict=True)
         phrase = ", ".join(f"{column} {value}" for column, value in example if value)
@@ -295,7 +296,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Return the `columns` of a table by type; an empty cell is "", False or NaN."""
+    """Return columns of a table by their types; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     for column in _ADDED.intersection(columns).difference(table):
         table[column] = ""
@@ -305,20 +306,25 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     for column, kind in columns.items():
         if kind is bool:
             table[column] = table[column].str.lower() == "true"
-        if kind is not float:
-            continue
-        try:
-            table[column] = table[column].replace("", "nan").astype(float)
-        except ValueError as error:
-            raise InputError(
-                f"{path}, column {column}: {error}; {_RUN_AGAIN}"
-            ) from None
-        # the value of a risk may overflow
-        if column != "value" and np.isinf(table[column]).any():
-            raise InputError(
-                f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}"
-            )
+        elif kind is float:
+            table[column] = _numbers(table[column], path)
     return table
+
+
+def _numbers(cells: pd.Series, path: Path) -> pd.Series:
+    """Return a column of text as numbers, NaN for an empty cell."""
+    try:
+        numbers = cells.replace("", "nan").astype(float)
+    except ValueError as error:
+        raise InputError(
+            f"{path}, column {cells.name}: {error}; {_RUN_AGAIN}"
+        ) from None
+    # the value of a risk may overflow
+    if cells.name != "value" and np.isinf(numbers).any():
+        raise InputError(
+            f"{path}, column {cells.name}: a number is not finite; {_RUN_AGAIN}"
+        )
+    return numbers
 
 
 _Kind = TypeVar("_Kind", bound=Fields)
@@ -326,7 +332,8 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
     """Return a `kind` made of the fields of a JSON file and those in `more`."""
-    content = _existing_file(path).read_bytes()
+    _require_file(path)
+    content = path.read_bytes()
     try:
         fields = json.loads(content)
         if not isinstance(fields, dict):
@@ -337,17 +344,17 @@ def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
 
 
 def _read_table(path: Path, **options: Any) -> pd.DataFrame:
+    _require_file(path)
     try:
         # "NA" is text, not a missing value
-        return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
+        return pd.read_csv(path, keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}; {_RUN_AGAIN}") from None
 
 
-def _existing_file(path: Path) -> Path:
+def _require_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(
             f"there is no file {path}; give a results folder that `precbench run` has"
             " written"
         )
-    return path

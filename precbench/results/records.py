@@ -77,7 +77,10 @@ class Record(Fields):
     @property
     def sweep_point(self) -> str:
         """The swept parameter and its value: ``k=0.25``; empty without a sweep."""
-        return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
+        if self.sweep is None:
+            return ""
+        name, value = self.sweep
+        return f"{name}={value}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that the file has."""

@@ -94,7 +94,11 @@ class Store:
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
         """Note which records a run is to make, for ``status`` and ``merge``."""
-        request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
+        request = {
+            "keys": sorted(keys),
+            "started": time.time(),
+            "shards": list(shards),
+        }
         self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
@@ -102,7 +106,7 @@ class Store:
         path = self.folder / "asked.json"
         if not path.exists():
             return Request.model_construct(keys=self.keys())
-        return _read(path, Request)
+        return _read_json(path, Request)
 
     def running_process(self) -> int | None:
         """Return the id of the process that runs, 0 if unknown, None without a run."""
@@ -116,7 +120,7 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)  # more bytes than any id has
-                # a run that has just begun has not yet written its id
+                # A run that has just begun has not yet written its id.
                 return int(text) if text.isdigit() else 0
         return None
 
@@ -128,15 +132,15 @@ class Store:
 
     def last_change(self) -> int:
         """Return when a record or arrays were last written, in ns since 1970."""
-        return max(
-            (path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0
-        )
+        times = [path.stat().st_mtime_ns for path in self._trials.glob("*")]
+        return max(times, default=0)
 
     def machines(self) -> dict[str, Machine]:
         """Return the machines of the records by their ids, see `add_environment`."""
         folder = self.folder / "environments"
         return {
-            path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))
+            path.stem: _read_json(path, Machine)
+            for path in sorted(folder.glob("*.json"))
         }
 
     def write_text(self, name: str, content: str) -> None:
@@ -149,19 +153,16 @@ class Store:
         """Write or replace a record and its arrays; numbers not finite become null."""
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
-        contents: dict[Path, bytes] = {}
+        whole_record = {**record, "schema": SCHEMA, "arrays": sorted(arrays or ())}
         if arrays:
-            contents[npz_file] = pack(arrays)
-        # The JSON is written last: without it, the arrays do not count.
-        contents[json_file] = _json(
-            {**record, "schema": SCHEMA, "arrays": sorted(arrays or ())}
-        )
-        _write(contents)
-        if not arrays:
+            # The JSON is written last: without it, the arrays do not count.
+            _write({npz_file: pack(arrays), json_file: _json(whole_record)})
+        else:
+            _write({json_file: _json(whole_record)})
             npz_file.unlink(missing_ok=True)  # of a former record
 
     def read(self, key: str) -> Record | None:
-        """Return a checked record, None without one; parse a file once if unchanged."""
+        """Return a checked record, None without one; a file is read when it changes."""
         path = self._file(key)
         try:
             status = path.stat()
@@ -182,10 +183,10 @@ class Store:
         path = self._file(key).with_suffix(".npz")
         try:
             return unpack(path, record.arrays, kinds="fiuU")  # numbers and text
-        except (FileNotFoundError, DamagedError) as error:
-            raise _damaged(
-                path, "unreadable" if path.exists() else "missing"
-            ) from error
+        except FileNotFoundError as error:
+            raise _damaged(path, "missing") from error
+        except DamagedError as error:
+            raise _damaged(path, "unreadable") from error
 
     def damaged(self, key: str, why: str) -> InputError:
         """Return the error for a record that this program cannot have written."""
@@ -226,7 +227,7 @@ class Store:
 _Kind = TypeVar("_Kind", bound=Fields)
 
 
-def _read(path: Path, kind: type[_Kind]) -> _Kind:
+def _read_json(path: Path, kind: type[_Kind]) -> _Kind:
     """Return the checked content of a file that the next run writes again."""
     try:
         return parse(path.read_bytes(), kind)
@@ -264,8 +265,9 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Return a value for JSON: no NumPy types, and None for numbers not finite."""
-    text = json.dumps(value, default=lambda array: array.tolist())
-    return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
+    text = json.dumps(value, default=lambda from_numpy: from_numpy.tolist())
+    # constants are NaN, Infinity and -Infinity
+    return json.loads(text, parse_constant=lambda _constant: None)
 
 
 def _write(contents: Mapping[Path, bytes | str]) -> None:

@@ -62,15 +62,15 @@ def summarise_trials(
     rows = []
     for key in groups.size().index:
         places = groups.indices[key]
-        group_columns = {name: column[places] for name, column in columns.items()}
+        columns_of_group = {name: column[places] for name, column in columns.items()}
         group = dict(zip(_GROUP, key, strict=True))
-        rows.append(_summary_row(group, group_columns, test_shares))
+        rows.append(_summary_row(group, columns_of_group, test_shares))
     summary = pd.DataFrame(rows).join(_same_machine(trials), on=_POINT)
-    p_best = _against_the_best(trials, losses, test_shares)
-    summary["p_best"] = (
-        pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
-    )
-    return summary.assign(relative_time=_relative_times(summary))
+    p_values = _against_the_best(trials, losses, test_shares)
+    groups_of_rows = pd.MultiIndex.from_frame(summary[_GROUP])
+    summary["p_best"] = groups_of_rows.map(p_values.get).astype(float)
+    summary["relative_time"] = _relative_times(summary)
+    return summary
 
 
 def _relative_times(summary: pd.DataFrame) -> pd.Series:
@@ -80,8 +80,8 @@ def _relative_times(summary: pd.DataFrame) -> pd.Series:
     # Times of parallel trials compare only with each other: where a solver has
     # sequential times, they are left out.
     has_sequential = sequential.groupby(point).transform("any")  # NaN is skipped
-    comparable = sequential.where(has_sequential, summary["seconds"])
-    comparable = comparable.where(summary["same_machine"])
+    of_one_kind = sequential.where(has_sequential, summary["seconds"])
+    comparable = of_one_kind.where(summary["same_machine"])
     fastest = comparable.groupby(point).transform("min")
     multiples = comparable / fastest
     return multiples.where(np.isfinite(multiples))
@@ -96,14 +96,15 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
 
     final = rows[is_ok & rows["final"]].groupby(number)
     near_best = rows[_is_near_best(rows, is_ok, losses, number)]
-    reached = near_best.sort_values("checkpoint", kind="stable").groupby(number)
+    by_checkpoint = near_best.sort_values("checkpoint", kind="stable")
+    seconds_near_best = by_checkpoint.groupby(number)["wall_seconds"]
     columns = rows.set_index(number)[[*trial_and_metric, *_TRIAL_COLUMNS]]
-    last_rows = columns.groupby(level=0).tail(1)
+    last_rows = columns.groupby(level=0).tail(1).sort_index()
     # `assign` aligns by number, with NaN for failed trials
-    return last_rows.sort_index().assign(
+    return last_rows.assign(
         value=final["value"].last(),
         seconds=final["wall_seconds"].last(),
-        seconds_to_99=reached["wall_seconds"].first(),
+        seconds_to_99=seconds_near_best.first(),
     )
 
 
@@ -148,23 +149,24 @@ def _against_the_best(
         n_trials = by_solver.count()
         if n_trials.max() < 2:  # no variance
             continue
-        competing = n_trials.index[n_trials == n_trials.max()]
-        with np.errstate(invalid="ignore"):  # of values that have overflowed
-            means = [
-                np.mean(by_solver[solver].dropna().to_numpy()) for solver in competing
-            ]
-            mean_levels = levels(means)
-        if metric in losses:
-            best = competing[int(np.argmin(mean_levels))]
-        else:
-            best = competing[int(np.argmax(mean_levels))]
-        for solver in competing.drop(best):
-            pairs = by_solver[[best, solver]].dropna().to_numpy()
+        competing = by_solver.loc[:, n_trials == n_trials.max()]
+        best = _best_solver(competing, is_loss=metric in losses)
+        for solver in competing.columns.drop(best):
+            pairs = competing[[best, solver]].dropna().to_numpy()
             if len(pairs) > 1 and np.isfinite(pairs).all():
                 best_values, values = pairs.T
                 test = resampled_test(best_values, values, share)
                 p_values[dataset, sweep, metric, solver] = test.p
     return p_values
+
+
+def _best_solver(values: pd.DataFrame, is_loss: bool) -> str:
+    """Return the column with the best mean, the first of equal ones."""
+    with np.errstate(invalid="ignore"):  # of values that have overflowed
+        means = [np.mean(values[name].dropna().to_numpy()) for name in values]
+        mean_levels = levels(means)
+    place = np.argmin(mean_levels) if is_loss else np.argmax(mean_levels)
+    return str(values.columns[int(place)])
 
 
 def _without_nan(column: np.ndarray) -> np.ndarray:
@@ -179,9 +181,8 @@ def _median(column: np.ndarray) -> float:
 
 def _statistics(values: np.ndarray, test_share: float | None) -> dict[str, float]:
     """Return mean, spread and interval of final values, NaN where there are too few."""
-    statistics = dict.fromkeys(
-        ("mean", "std", "q25", "median", "q75", "low", "high"), np.nan
-    )
+    names = ("mean", "std", "q25", "median", "q75", "low", "high")
+    statistics = dict.fromkeys(names, np.nan)
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         if len(values):
             statistics["mean"] = values.mean()
@@ -238,7 +239,8 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
             reasons_by_status[status][one_line] = None
     phrases = []
     # "ok" comes first, as False sorts before True
-    for status in sorted(reasons_by_status, key=lambda status: status != "ok"):
+    in_order = sorted(reasons_by_status, key=lambda status: status != "ok")
+    for status in in_order:
         phrase = f"{statuses.count(status)} {status}"
         if reasons_by_status[status]:
             phrase += f": {'; '.join(reasons_by_status[status])}"

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Collection, Generator, Mapping
 from functools import partial
-from math import inf, isinf
+from math import inf
 from typing import TYPE_CHECKING
 
 from precbench.experiment import Trial
@@ -40,28 +40,29 @@ def to_do(
             continue
         record = None if force else store.read(key)
         if rerun:
-            if record is not None and record.status in rerun:
-                to_run[key] = trial
-        elif (
-            record is None
-            or record.status in RETRIED  # statuses without a result
-            or (timing and record.timing != "sequential")
-            or (changed_code and record.code != trial.code)
-            or _limit_has_changed(plan, trial, record)
-        ):
+            is_due = record is not None and record.status in rerun
+        else:
+            is_due = (
+                record is None
+                or record.status in RETRIED  # statuses without a result
+                or (timing and record.timing != "sequential")
+                or (changed_code and record.code != trial.code)
+                or _limit_has_changed(plan, trial, record)
+            )
+        if is_due:
             to_run[key] = trial
     return to_run
 
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return which of `keys` have a record of other code, with equal versions."""
-    others = []
+    keys_of_others = []
     for trial, key in plan.trials:
         if key in keys:
             record = store.read(key)
             if record is not None and record.code != trial.code:
-                others.append(record.key)
-    return others
+                keys_of_others.append(key)
+    return keys_of_others
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
@@ -70,10 +71,13 @@ def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     limits_tuning = trial.limit is not None and trial.limit.tuning
     if record.stopped == "tuning limit" and not limits_tuning:
         return True
-    if record.stopped:  # by a limit of `limit_passes` passes; None stands for infinity
-        return record.limit_passes != (None if isinf(passes) else passes)
-    # The trial ended by itself. Would the present limit have stopped the trial before?
-    return (record.fitted.get("n_rows_seen_") or 0) > passes * (record.n_train or inf)
+    if record.stopped:
+        former_passes = inf if record.limit_passes is None else record.limit_passes
+        return former_passes != passes
+    # The trial ended by itself, perhaps beyond the present limit.
+    rows_seen = record.fitted.get("n_rows_seen_") or 0
+    most_rows = passes * (record.n_train or inf)
+    return rows_seen > most_rows
 
 
 def run_plan(
@@ -97,12 +101,6 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        earlier = store.read(key)
-        before = ""
-        if earlier:
-            before = earlier.status
-            if earlier.reason:
-                before += f": {earlier.reason}"
         jobs.append(
             Job(
                 trial=trial,
@@ -113,23 +111,30 @@ def run_plan(
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine_id,
                 run=run,
-                before=before,
+                before=_ending(store.read(key)),
             )
         )
     try:
         yield from dispatch(jobs, elsewhere or partial(run_here, n_workers=n_workers))
     except (KeyboardInterrupt, GeneratorExit):
+        outcome = {"status": "interrupted", "reason": "interrupted while it ran"}
         for job in jobs:
             if job.mark.exists():  # the trial was running
                 record = store.read(job.key)
-                if record is None or record.status in RETRIED:  # no result to keep
-                    outcome = {
-                        "status": "interrupted",
-                        "reason": "interrupted while it ran",
-                    }
+                has_result = record is not None and record.status not in RETRIED
+                if not has_result:
                     store.write(base_record(job) | outcome)
             job.mark.unlink(missing_ok=True)
         raise
+
+
+def _ending(record: Record | None) -> str:
+    """Return how a trial ended, "status: reason"; "" without a record."""
+    if record is None:
+        return ""
+    if record.reason:
+        return f"{record.status}: {record.reason}"
+    return record.status
 
 
 def _most_passes(plan: Plan, trial: Trial) -> float:
@@ -139,4 +144,5 @@ def _most_passes(plan: Plan, trial: Trial) -> float:
     epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
     # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this
     # solver.
-    return trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
+    row_cost = SOLVERS[trial.solver]().row_cost
+    return trial.limit.times_slowest * epochs / row_cost

@@ -78,7 +78,7 @@ class Cluster:
     def n_workers(self) -> int:
         """The present number of workers; each runs one trial at a time."""
         with _errors_of_dask(self.where):
-            return len(self._ask(self.client.nthreads))
+            return len(self.ask(self.client.nthreads))
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
@@ -103,8 +103,7 @@ class Cluster:
             waiting = iter(jobs)
             most_sent = _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                n_more = most_sent - len(sent)
-                for job in islice(waiting, n_more):
+                for job in islice(waiting, most_sent - len(sent)):
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
@@ -136,8 +135,10 @@ class Cluster:
 
     def _fetch(self, future: distributed.Future, watch: "_Watch") -> "_Result":
         """Return the result of a job; its worker may stop, and is watched meanwhile."""
-        loop: Any = self.client.loop  # runs in a thread of the client
-        fetching = asyncio.run_coroutine_threadsafe(_awaited(future), loop.asyncio_loop)
+        client_loop: Any = self.client.loop  # in a thread of the client
+        fetching = asyncio.run_coroutine_threadsafe(
+            _awaited(future), client_loop.asyncio_loop
+        )
         last_moment = time.monotonic() + _FETCH_SECONDS
         try:
             while True:
@@ -151,7 +152,7 @@ class Cluster:
         finally:
             fetching.cancel()
 
-    def _ask(
+    def ask(
         self,
         question: Callable[..., Awaitable[Any]],
         *arguments: Any,
@@ -189,8 +190,10 @@ class _Watch:
     sent: Mapping[distributed.Future, Job]  # the jobs that have not ended yet
 
     def __post_init__(self) -> None:
+        start = time.monotonic()
         self._heartbeats = Heartbeats(most_counted=_MOST_COUNTED)
-        self._last_look = self._last_work = time.monotonic()
+        self._last_look = start
+        self._last_work = start
 
     def see_work(self) -> None:
         """Note that a worker is at work."""
@@ -198,16 +201,16 @@ class _Watch:
 
     def look_if_due(self) -> None:
         """Look at the workers; raise if none is at work for the wait of the cluster."""
-        seconds = time.monotonic() - self._last_look
+        now = time.monotonic()
+        seconds = now - self._last_look
         if seconds < _LOOK_SECONDS:
             return
-        self._last_look += seconds
-        workers, jobs = self.cluster._ask(_workers_and_jobs, self.cluster.client)
+        self._last_look = now
+        workers, jobs = self.cluster.ask(_workers_and_jobs, self.cluster.client)
         timeouts = {
             str(future.key): job.trial.timeout for future, job in self.sent.items()
         }
         wait = self.cluster.wait
-        where = self.cluster.where
         longest_silence = max(wait, 10 * heartbeat_interval(len(workers)))
         seem_stuck = self._heartbeats.look(
             seconds, workers, jobs, timeouts, longest_silence
@@ -219,8 +222,8 @@ class _Watch:
             self.see_work()
         elif time.monotonic() > self._last_work + wait:
             raise PrecbenchError(
-                f"no worker of the cluster {where} has been at work for {wait:g} s;"
-                " check the workers and repeat the command: it resumes"
+                f"no worker of the cluster {self.cluster.where} has been at work for"
+                f" {wait:g} s; check the workers and repeat the command: it resumes"
             )
 
     def _is_computing(self, worker: Stuck) -> bool:
@@ -247,7 +250,7 @@ class _Watch:
                 stacklevel=2,
             )
         addresses = [worker.address for worker in stuck]
-        self.cluster._ask(
+        self.cluster.ask(
             _restart, self.cluster.client, addresses, more_seconds=_RESTART_SECONDS
         )
 
@@ -264,20 +267,20 @@ async def _workers_and_jobs(client: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 async def _share_of_core(client: Any, address: str) -> float:
     """Return the share of a core that a worker takes, which its nanny measures."""
+    seconds = _SAMPLE_SECONDS  # is sent with the code of `share`
 
     async def share(dask_worker: Any) -> float:
-        # in the nanny; sent as code, which needs imports
+        # runs in the nanny, which lacks the imports of this module
         import asyncio
 
         import psutil
 
         process = psutil.Process(dask_worker.pid)
-        before = process.cpu_times()
+        start = process.cpu_times()
         await asyncio.sleep(seconds)
-        after = process.cpu_times()
-        return float(after.user + after.system - before.user - before.system) / seconds
+        end = process.cpu_times()
+        return float(end.user + end.system - start.user - start.system) / seconds
 
-    seconds = _SAMPLE_SECONDS
     shares = await client.run(share, workers=[address], nanny=True)
     return float(shares[address])
 
@@ -301,27 +304,31 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
     or ``local:N`` for N processes of this machine, which end with the connection. After
     `wait` seconds without scheduler, or without workers, an error is raised.
     """
-    # Dask would log at length what is raised anyway
-    for name in logging.root.manager.loggerDict:
-        if name.partition(".")[0] in ("distributed", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    _silence_dask()
     with ExitStack() as opened:
-        # also workers that start later import no local files
+        # also for workers that start later
         opened.enter_context(safe_path())
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where):
             client = _client(where, _scheduler(where, opened), wait)
             opened.callback(_close_client, client)
             cluster = Cluster(client, where, wait)
-            cluster._ask(_first_worker, client, wait, more_seconds=wait)
+            cluster.ask(_first_worker, client, wait, more_seconds=wait)
             _refuse_other_versions(cluster)
         yield cluster
 
 
+def _silence_dask() -> None:
+    """Let Dask log little of what is raised anyway."""
+    for name in logging.root.manager.loggerDict:
+        if name.partition(".")[0] in ("distributed", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     """Return a client's arguments for its scheduler; a local one ends with `opened`."""
-    kind, _, number = where.partition(":")
-    if kind == "local" and number.isdigit() and int(number):
+    kind, _colon, number = where.partition(":")
+    if kind == "local" and number.isdigit() and int(number) > 0:
         this_machine_only = "127.0.0.1:0"
         with no_interrupt():  # Ctrl-C ends no process that starts here
             local = distributed.LocalCluster(
@@ -409,23 +416,24 @@ async def _first_worker(client: Any, wait: float) -> None:
 
 def _refuse_other_versions(cluster: Cluster) -> None:
     """Raise if a worker has other versions than this process, or does not answer."""
-    here = versions()
+    own_versions = versions()
     seconds = max(cluster.wait, _IMPORT_SECONDS)
-    answers = cluster._ask(
+    answers = cluster.ask(
         _versions_of_workers, cluster.client, seconds, more_seconds=seconds
     )
-    for worker, there in answers.items():
-        if there is None:
+    for worker, worker_versions in answers.items():
+        if worker_versions is None:
             raise PrecbenchError(
                 f"the worker {worker} has not answered for {seconds:g} s; end the"
                 " worker or start it anew, and repeat the command"
             )
-        for name, version in here.items():
-            if there.get(name) != version:
+        for name, own in own_versions.items():
+            other = worker_versions.get(name)
+            if other != own:
                 raise PrecbenchError(
-                    f"the worker {worker} has {name} {there.get(name) or '(none)'}, but"
-                    f" this machine has {version or '(none)'}; install the same version"
-                    " on all machines"
+                    f"the worker {worker} has {name} {other or '(none)'}, but this"
+                    f" machine has {own or '(none)'}; install the same version on all"
+                    " machines"
                 )
 
 

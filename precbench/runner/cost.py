@@ -52,27 +52,27 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     """Estimate the seconds of a trial from the size of its data and its passes."""
     X = plan.datasets[trial.dataset.name].X
     n_rows, n_features = X.shape
-    # stored ones, if sparse
-    values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows
+    n_values = getattr(X, "nnz", n_rows * n_features)  # sparse rows have `nnz`
+    values_per_row = n_values / n_rows
+    seconds_per_row = values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW
     n_train = n_rows * (1 - trial.split.test_size)
-    passes = _passes(plan, trial)
-    return n_train * passes * (values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
+    return n_train * _passes(plan, trial) * seconds_per_row
 
 
 def _passes(plan: Plan, trial: Trial) -> float:
     """Estimate the passes over the rows for tuning and training."""
     n_candidates = math.prod(map(len, trial.candidates.values()))
     is_tuned = n_candidates > 1
-    # 1 for the training after tuning
-    trainings = 1 + _SHARE_OF_A_CANDIDATE * n_candidates if is_tuned else 1.0
+    # so many times as long as the training takes
+    tuning = _SHARE_OF_A_CANDIDATE * n_candidates if is_tuned else 0.0
     if "epochs" in trial.params:
-        return trainings * _largest(trial, "epochs")
+        return (1 + tuning) * _largest(trial, "epochs")
     n_iterations = min(_largest(trial, "max_iter", _ITERATIONS), _ITERATIONS)
     solver = SOLVERS[trial.solver]()
     training_passes = n_iterations * solver.row_cost
     if hasattr(solver, "to_members"):
         training_passes *= _FITS_OF_AN_ENSEMBLE
-    tuning_passes = (trainings - 1) * training_passes
+    tuning_passes = tuning * training_passes
     if trial.limit is not None:
         most_epochs = max(
             _largest(other, "epochs", default=1) for other, _key in plan.trials
@@ -87,4 +87,6 @@ def _passes(plan: Plan, trial: Trial) -> float:
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
     """Return the largest candidate of a parameter, or its value if it is not tuned."""
-    return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))
+    only_value = trial.params.get(name, default)
+    candidates = trial.candidates.get(name, [only_value])
+    return float(max(candidates))

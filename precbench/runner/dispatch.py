@@ -42,9 +42,11 @@ def dispatch(jobs: Sequence[Job], run: RunJobs) -> Iterator[tuple[Job, str]]:
         else:
             yield job, status
     for job in lost:
-        started = time.monotonic()
-        [(_, status)] = run([job])  # the job alone
-        yield job, status or _record_death(job, time.monotonic() - started)
+        start = time.monotonic()
+        [(_job, status)] = run([job])  # alone
+        if status is None:
+            status = _record_death(job, time.monotonic() - start)
+        yield job, status
 
 
 def _record_death(job: Job, seconds: float) -> str:
@@ -72,18 +74,18 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
-                for key, status in processes.run(_run, calls, n_workers):
-                    yield waiting.pop(key), status
+                for key, new_status in processes.run(_run, calls, n_workers):
+                    yield waiting.pop(key), new_status
         except BrokenProcessPool as error:
             # A worker has died, and Python has ended all workers. The jobs that had
             # begun have ended in this run, or have a mark.
             for job in list(waiting.values()):
-                status_now = _status_in_this_run(job)
-                if status_now or job.mark.exists():
+                status = _status_in_this_run(job)
+                if status or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
-                    yield waiting.pop(job.key), status_now
+                    yield waiting.pop(job.key), status
             is_lost_at_start = len(waiting) == n_waiting  # no job had begun
-            if is_lost_at_start and was_lost_at_start:  # a single loss may be by chance
+            if is_lost_at_start and was_lost_at_start:  # the first may be by chance
                 raise PrecbenchError(
                     "worker processes die at their start, perhaps for lack of memory;"
                     " use fewer workers (--jobs)"
@@ -133,14 +135,16 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 def _needs_no_file(X: Any) -> bool:
     """Return whether rows are few, streamed, or a map of a file already."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X
-    if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
-        return True
-    # Rows may be a view of a memory map, or a view of a view: `base` is what a view
-    # shows.
+    n_bytes = getattr(values, "nbytes", 0)  # streamed rows have none
+    return n_bytes <= _MOST_SENT or _is_mapped(values)
+
+
+def _is_mapped(values: Any) -> bool:
+    """Return whether an array is a memory map, a view of one, or a view of a view."""
     while values is not None:
         if isinstance(values, np.memmap):
             return True
-        values = getattr(values, "base", None)
+        values = getattr(values, "base", None)  # what a view shows
     return False
 
 

@@ -58,13 +58,13 @@ class Heartbeats:
         self._workers = {}
         stuck = []
         for address, description in descriptions.items():
-            held = timeouts.keys() & set(jobs.get(address, ()))
+            held = frozenset(timeouts.keys() & set(jobs.get(address, ())))
             heartbeat = description["last_seen"]
             if address in known:
                 worker = known[address]
                 counted = min(seconds, self._most_counted)
             else:
-                worker = _Worker(heartbeat, frozenset(held))
+                worker = _Worker(heartbeat, held)
                 counted = 0.0
             self._workers[address] = worker
             if worker.last_heartbeat == heartbeat:
@@ -75,13 +75,14 @@ class Heartbeats:
             # has ended. Nothing executes while rows are sent to the worker; this time
             # is not counted.
             counts_of_tasks = description["metrics"].get("task_counts", {})
-            executes = counts_of_tasks.get("executing", 0) > 0
-            if executes and held and worker.jobs <= held:
+            is_executing = counts_of_tasks.get("executing", 0) > 0
+            has_ended_none = worker.jobs <= held
+            if is_executing and held and has_ended_none:
                 worker.busy_seconds += counted
             else:
                 worker.busy_seconds = 0.0
             worker.last_heartbeat = heartbeat
-            worker.jobs = frozenset(held)
+            worker.jobs = held
 
             is_silent = worker.silent_seconds > longest_silence
             timeout = max((timeouts[key] for key in held), default=0.0)

@@ -71,12 +71,14 @@ class Options:
         if self.own_folder is not None:
             return self.own_folder
         out = self.out if self.shard is None else self.shard.folder(self.out)
-        return out / (f"{name}-smoke" if self.smoke else name)
+        folder_name = f"{name}-smoke" if self.smoke else name
+        return out / folder_name
 
     def at_a_time(self, cluster: Cluster | None) -> int:
         """Return how many trials run at a time."""
         if self.timing:
             return 1
-        # On a cluster at least 2, so that records say "parallel", and no times are
-        # compared.
-        return self.jobs if cluster is None else max(2, cluster.n_workers)
+        if cluster is None:
+            return self.jobs
+        # at least 2, so that records say "parallel", and no times are compared
+        return max(2, cluster.n_workers)

@@ -31,35 +31,39 @@ class Recorder:
     ):
         self._places = places
         self._factor = factor
-        # at the next checkpoint
-        self.next_rows = sys.maxsize if first_rows is None else first_rows
-        if places:  # which override `first_rows`
-            self.next_rows = self._next_place(0)
-        self.seconds = 0.0  # of the wall clock, while the solver learnt
-        self.stopped = ""  # "limit" once `most_rows` are reached
         self._most_rows = most_rows
-        self._cpu_seconds = 0.0
+        self._is_start_due = first_rows is not None  # the first call is checkpoint 0
+        # row count of the next checkpoint
+        if places:
+            self.next_rows = self._next_place(0)
+        elif first_rows is not None:
+            self.next_rows = first_rows
+        else:
+            self.next_rows = sys.maxsize
+        self.stopped = ""  # "limit" once `most_rows` are reached
         # by field, a value per checkpoint
         self._states: dict[str, list[Any]] = defaultdict(list)
+        self._has_started = False  # whether the solver has called before
+        # while the solver learnt, by the wall clock and the CPU clock
+        self.seconds = 0.0
+        self._cpu_seconds = 0.0
         # readings of the clocks at the end of the last call
-        self._wall = self._cpu = 0.0
-        self._started = False  # whether the solver has called before
-        self._is_start_due = first_rows is not None  # the first call is checkpoint 0
+        self._wall = 0.0
+        self._cpu = 0.0
 
     def __call__(self, solver: Ranker) -> bool:
         """Record a checkpoint if one is due; return whether a limit is reached."""
-        if self._started:  # add the time since the last call
+        if self._has_started:
+            # the time since the last call
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
-        is_due = (
-            solver.n_rows_seen_ >= self.next_rows
-            if self._started
-            else self._is_start_due
-        )
-        self._started = True
+            is_due = solver.n_rows_seen_ >= self.next_rows
+        else:
+            is_due = self._is_start_due
+        self._has_started = True
         if is_due:
             self._record_state(solver)
-            # else this is the start, and `next_rows` is still ahead
+            # At the start `next_rows` is still ahead.
             if solver.n_rows_seen_:
                 self.next_rows = self._next_place(solver.n_rows_seen_)
         if solver.n_rows_seen_ >= self._most_rows:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.core import processes
 from precbench.core.errors import InputError
-from precbench.core.yaml.document import Document, Place
+from precbench.core.yaml.document import Document, Keys, Place
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
 from precbench.report.folder import Report
@@ -102,11 +103,9 @@ class Results:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The rows of ``results.csv``.
+        """The rows of ``results.csv``, or of ``values.csv`` of a study.
 
-        One for each solver, split, checkpoint and metric.
-
-        Of a study, the rows of ``values.csv``.
+        The first has a row for each solver, split, checkpoint and metric.
         """
         from precbench.results.read import read_run, read_values
 
@@ -156,12 +155,10 @@ class Results:
 
         evidence = read_evidence([self.folder])
         claims = []
-        if self.name in {**evidence.outcomes, **evidence.values}:
+        if self.name in evidence.outcomes or self.name in evidence.values:
             claims = [claim for claim in load_claims() if claim.experiment == self.name]
-        rows = make_ledger(claims, evidence)
-        return pd.DataFrame(
-            [vars(row) for row in rows], columns=[*LedgerRow.__annotations__]
-        )
+        rows = [vars(row) for row in make_ledger(claims, evidence)]
+        return pd.DataFrame(rows, columns=[*LedgerRow.__annotations__])
 
     def __repr__(self) -> str:
         """Return name, trials and folder."""
@@ -191,8 +188,9 @@ class Work:
     plan : Plan
         Of the experiment, with the data of the part.
     keys : set of str
-        Of the trials asked for; of a shard, a part of the part.
+        Of the trials that are asked for; of a shard, only its own.
     n_in_all_shards : int
+        How many trials of the part all shards have together.
     store : Store
         Where the records are.
     """
@@ -224,10 +222,33 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
     if isinstance(config, Experiment | Study):
         return config
     if isinstance(config, Mapping):
-        # The content has no text: its errors name line 1, column 1.
-        document = Document("the config", dict(config), {(): Place(1, 1)})
-        return from_document(document, Path())
+        return _from_content(config)
     return load_config(os.fspath(config))
+
+
+def _from_content(content: Mapping[str, Any]) -> Config:
+    """Return a config from its content, in which numbers must be finite, as in YAML."""
+    # The content has no text: its errors name line 1, column 1.
+    document = Document("the config", dict(content), {(): Place(1, 1)})
+    problems = [
+        (keys, f"not allowed here: {number} (numbers must be finite)")
+        for keys, number in _not_finite(content, ())
+    ]
+    if problems:
+        raise document.refusal(problems)
+    return from_document(document, Path())
+
+
+def _not_finite(value: Any, keys: Keys) -> Iterator[tuple[Keys, float]]:
+    """Yield the infinite numbers and NaN in a part of a content, with their keys."""
+    if isinstance(value, float) and not isfinite(value):
+        yield keys, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _not_finite(part, (*keys, key))
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _not_finite(item, (*keys, i))
 
 
 def selected(experiment: Experiment, options: Options) -> Experiment:
@@ -254,9 +275,9 @@ def plan_work(
         datasets=datasets,
     )
     all_keys = plan.keys_of(part)
-    keys = all_keys
-    if options.shard is not None:
-        # to compare times, a shard has whole splits
+    if options.shard is None:
+        keys = all_keys
+    else:  # whole splits, if times are compared
         keys = options.shard.keys(plan, all_keys, by_split=options.timing)
     store = Store(options.folder(experiment.name))
     return Work(part, plan, keys, n_in_all_shards=len(all_keys), store=store)
@@ -290,7 +311,9 @@ def run_config(
         return _compute_study(config, options)
     work = plan_work(config, options, datasets)
     observer.on_plan(work)
-    plan, store = work.plan, work.store
+    plan = work.plan
+    store = work.store
+    stand_ins = [data.name for data in plan.datasets.values() if data.stand_in]
     with store.lock():
         trials = work.to_run(options)
         observer.on_trials(work, trials)
@@ -302,16 +325,17 @@ def run_config(
             folder=store.folder,
             trials=len(work.keys),
             trained=len(trials),
-            stand_ins=[data.name for data in plan.datasets.values() if data.stand_in],
-            absent=[*plan.absent],
+            stand_ins=stand_ins,
+            absent=list(plan.absent),
         )
         if options.shard is not None:  # tables are made once, of all shards together
             return replace(results, not_ok=_not_ok_of_records(work))
         store.require_lock()
         with observer.measuring():
             rows = write_results(plan, store, config=name)
-        has_tables = options.tables and not rows.empty
-        report = _write_report(store.folder, options) if has_tables else Report([], [])
+        report = Report([], [])
+        if options.tables and not rows.empty:
+            report = _write_report(store.folder, options)
     return replace(
         results,
         not_ok=not_ok(rows, work.part),
@@ -340,16 +364,16 @@ def _train(
         n_workers=options.at_a_time(cluster),
         elsewhere=None if cluster is None else cluster.run,
     )
-    with observer.training(len(trials)) as show, closing(outcomes) as finished:
+    with observer.training(len(trials)) as show, closing(outcomes):
         try:
-            for job, _status in finished:
+            for job, _status in outcomes:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
                 show(job.trial.title, record)
                 n_done += 1
         except KeyboardInterrupt:
-            finished.close()  # marks the running trials as interrupted
+            outcomes.close()  # marks the running trials as interrupted
             observer.on_interrupt(n_done, len(trials), store.folder)
             raise
 
@@ -440,16 +464,10 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
         raise InputError(f"jobs must be an integer of at least 1, found {jobs!r}")
-    for option, names in {
-        "solvers": solvers,
-        "datasets": datasets,
-        "splits": splits,
-    }.items():
-        if isinstance(names, str):
-            raise InputError(
-                f"{option} must be a list, found {names!r}; give [{names!r}]"
-            )
-    known = read_config(config)
+    _refuse_text("solvers", solvers)
+    _refuse_text("datasets", datasets)
+    _refuse_text("splits", splits)
+    checked_config = read_config(config)
     options = Options(
         solvers=solvers,
         datasets=datasets,
@@ -462,7 +480,7 @@ def run(
     try:
         with connected(cluster) as workers:
             return run_config(
-                known,
+                checked_config,
                 options,
                 name=str(config) if is_named else "",
                 cluster=workers,
@@ -471,6 +489,12 @@ def run(
     except KeyboardInterrupt:  # as of a notebook, which goes on
         processes.end()
         raise
+
+
+def _refuse_text(option: str, names: Sequence[Any] | None) -> None:
+    """Refuse a text in place of a list, whose items would be its letters."""
+    if isinstance(names, str):
+        raise InputError(f"{option} must be a list, found {names!r}; give [{names!r}]")
 
 
 def connected(

@@ -17,7 +17,6 @@ def run_study(
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
     fields = sized.model_dump(include={"name", "title", "source", "kind", "parameters"})
     description = {"schema": SCHEMA, **fields, "smoke": smoke}
-    store.write_text(
-        "values.csv", sized.compute().to_csv(index=False, lineterminator="\n")
-    )
+    values = sized.compute().to_csv(index=False, lineterminator="\n")
+    store.write_text("values.csv", values)
     store.write_text("illustration.json", json.dumps(description, indent=1) + "\n")

@@ -105,8 +105,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     arrays = None
     try:
         with _hard_limit(job.trial.timeout):
-            results, arrays = _train(job)
-        record |= results
+            fields, arrays = _train(job)
+        record |= fields
     except MissingPackageError as error:
         record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
@@ -114,8 +114,10 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:
         # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
-    if _prepared and prod(_prepared[0].rows.training.X.shape) > _MOST_KEPT:
-        _prepared.clear()  # too many values to keep for the next trial
+    if _prepared:
+        n_values = prod(_prepared[0].rows.training.X.shape)
+        if n_values > _MOST_KEPT:
+            _prepared.clear()
     return record, arrays
 
 
@@ -143,12 +145,16 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     arrays = recorder.finish(solver)
     # scores are stored where there are no weights to score rows by
     if isinstance(solver, NonlinearRanker):
-        measured = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
-        arrays = _with_scores(arrays, solver, measured)
-    finite = all(np.isfinite(array).all() for array in arrays.values())
+        rows_by_part = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
+        arrays = _with_scores(arrays, solver, rows_by_part)
+    status = "ok"
+    reason = ""
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        status = "diverged"
+        reason = "the scores have overflowed: scale the features"
     fields = {
-        "status": "ok" if finite else "diverged",
-        "reason": "" if finite else "the scores have overflowed: scale the features",
+        "status": status,
+        "reason": reason,
         "description": job.trial.description(job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
@@ -167,24 +173,25 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray],
     solver: NonlinearRanker,
-    measured: Mapping[Any, InMemory],
+    rows_by_part: Mapping[Any, InMemory],
 ) -> dict[str, NDArray]:
-    """Return the arrays with scores, at the checkpoints that `_MOST_SCORES` allows.
+    """Return arrays with the scores of rows, at as many checkpoints as may be stored.
 
-    `measured` are the rows to score, by part.
+    `_MOST_SCORES` limits their number.
     """
     n_checkpoints = len(arrays["n_iter"])
-    n_rows = sum(rows.n_rows for rows in measured.values())
+    n_rows = sum(rows.n_rows for rows in rows_by_part.values())
     n_stored = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # Evenly spaced from the end, so that the last checkpoint, which is the result, is
     # stored.
     from_the_end = np.linspace(n_checkpoints - 1, 0, n_stored).round().astype(int)
     checkpoints = from_the_end[::-1]
     stored = {name: array[checkpoints] for name, array in arrays.items()}
-    for part, rows in measured.items():
+    for part, rows in rows_by_part.items():
         scores = np.empty((n_stored, rows.n_rows))
         for i, n_iter in enumerate(stored["n_iter"]):
-            scores[i] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
+            values = solver.scores_after(rows.X, int(n_iter))
+            scores[i] = as_scores(values, rows.n_rows)
         stored[f"scores_{part}"] = scores
     return stored
 
@@ -221,12 +228,12 @@ def warm_up(solver: str) -> None:
     gc.freeze()
 
 
-# Fields of a trial's description that its rows depend on
+# Fields of a trial's description that determine its rows
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
 
 
 class _PreparedRows(NamedTuple):
-    depend_on: dict[str, Any]
+    settings: dict[str, Any]  # which determine the rows
     rows: Rows
 
 
@@ -238,18 +245,17 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     """Return the rows of a trial with these random features, prepared at most once."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
-    depend_on = {name: description[name] for name in _ROW_FIELDS}
-    # `folds` and `tuning_rows` say how tuning divides the training rows, if there are
-    # candidates.
-    depend_on["tuned"] = False
-    if trial.candidates:
-        depend_on["tuned"] = (trial.folds or 1, trial.tuning_rows)
-    if _prepared and _prepared[0].depend_on == depend_on:
+    settings = {name: description[name] for name in _ROW_FIELDS}
+    settings["is_tuned"] = bool(trial.candidates)
+    if trial.candidates:  # how tuning divides the training rows
+        settings["folds"] = trial.folds
+        settings["tuning_rows"] = trial.tuning_rows
+    if _prepared and _prepared[0].settings == settings:
         return _prepared[0].rows
     _prepared.clear()  # before the new rows need the memory
     rows = Rows(trial, job.dataset)
-    _ = rows.training  # prepares the rows now, before a clock starts
-    _prepared.append(_PreparedRows(depend_on, rows))
+    _ = rows.training  # prepares the rows, before a clock starts
+    _prepared.append(_PreparedRows(settings, rows))
     return rows
 
 
@@ -271,7 +277,8 @@ def _tune(job: Job) -> _Tuned:
     if not trial.candidates:
         return _Tuned(chosen={}, seconds=0.0, stopped="")
     # Prepare the rows of the first candidate before the clock starts.
-    _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
+    first_candidate = trial.combinations()[0]
+    _prepared_rows(job, trial.with_features(first_candidate).fourier)
     is_limited = trial.limit is None or trial.limit.tuning
     passes = job.passes if is_limited else np.inf
     start = time.perf_counter()
@@ -283,24 +290,24 @@ def _tune(job: Job) -> _Tuned:
         nonlocal stopped
         for group in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, group.fourier)
-            numbers = group.numbers
-            for fitting_rows, validation_rows in rows.divisions:
-                fitting = rows.training.part(fitting_rows)
-                # of the limit of all candidates and divisions
-                share = len(numbers) / (len(candidates) * len(rows.divisions))
-                # of each solver
-                most_rows = passes * fitting.n_rows * share / len(numbers)
+            for division in rows.divisions:
+                fitting = rows.training.part(division.fit)
+                # A group has a share of the limit, which its solvers divide.
+                n_fits = len(candidates) * len(rows.divisions)
+                share = len(group.numbers) / n_fits
+                most_rows_of_group = passes * fitting.n_rows * share
+                most_rows = most_rows_of_group / len(group.numbers)
                 solvers = []
                 limits = []  # traces without a checkpoint, which end a fit
-                for number in numbers:
+                for number in group.numbers:
                     params = trial.params_of(candidates[number])
                     solvers.append(_solver(trial, params))
                     limits.append(Recorder(first_rows=None, most_rows=most_rows))
                 fitting.train(solvers, limits)
                 if any(limit.stopped for limit in limits):
                     stopped = "tuning limit"
-                validation = rows.training.part(validation_rows)
-                for number, solver in zip(numbers, solvers, strict=True):
+                validation = rows.training.part(division.validation)
+                for number, solver in zip(group.numbers, solvers, strict=True):
                     yield TrainedCandidate(number, solver, validation)
 
     with warnings.catch_warnings():
@@ -338,30 +345,29 @@ def _checkpoint_schedule(
 ) -> dict[str, Any]:
     """Return arguments of `Recorder` that place the checkpoints, in numbers of rows."""
     checkpoints = trial.checkpoints
-    if isinstance(checkpoints, tuple):  # passes over the training rows
-        return {
-            "first_rows": 1,
-            "places": [ceil_share(share, n_train) for share in checkpoints],
-        }
-    if checkpoints == 1:  # a number: only the final state
-        return {"first_rows": None}
-    if isinstance(checkpoints, str):  # "every": a checkpoint at each call
+    if isinstance(checkpoints, tuple):
+        places = [ceil_share(passes, n_train) for passes in checkpoints]
+        return {"first_rows": 1, "places": places}
+    if checkpoints == "every":  # at each call
         return {"first_rows": 1, "factor": 1.0}
-    # a number of checkpoints, over rows whose number the epochs determine, if any
-    if "epochs" not in params:
+    n_checkpoints = int(checkpoints)
+    if n_checkpoints == 1:  # the final state
+        return {"first_rows": None}
+    if "epochs" not in params:  # the number of rows is not known
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
-    first = min(params.get("batch_size", 1), n_train)
-    # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of
-    # all epochs.
-    growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
-    # a factor of 1 means every call
-    return {"first_rows": first, "factor": max(1.001, growth)}
+    # first_rows * factor**i, i = 0, ..., n_checkpoints - 1, ends with the rows of all
+    # epochs.
+    first_rows = min(params.get("batch_size", 1), n_train)
+    last_rows = params["epochs"] * n_train
+    factor = (last_rows / first_rows) ** (1 / (n_checkpoints - 1))
+    # A factor of 1 would mean every call.
+    return {"first_rows": first_rows, "factor": max(1.001, factor)}
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the fitted attributes that are numbers, such as ``n_iter_``."""
     scalars = {}
-    # dir(solver) would call every property (scikit-learn)
+    # `dir(solver)`, which scikit-learn defines, would call every property.
     for name in object.__dir__(solver):
         if name.endswith("_") and not name.startswith("_"):
             value = getattr(solver, name, None)
