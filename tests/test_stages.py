@@ -93,6 +93,17 @@ def test_a_method_goes_on_if_it_may_win_and_the_splits_may_decide(
     assert stage == (expected if goes_on else None)
 
 
+def test_a_method_that_beats_the_ensemble_has_to_do_so_on_all_splits(
+    chosen,  # noqa: F811
+):
+    better = [0.95, 0.92, 0.98, 0.96]
+    choice = chosen({"ensemble": ENSEMBLE, "extra-trees": better})
+    assert choice.best == "extra-trees"
+    assert next_of(SECOND, choice, "normal") == Stage(
+        [LOG, "extra-trees", "ensemble"], 10
+    )
+
+
 def test_where_a_trial_of_the_recommended_method_failed_all_splits_are_tried(
     chosen,  # noqa: F811
 ):

@@ -67,6 +67,7 @@ def next_stage(
     if effort == "thorough" or has_failed:
         return everything
     open_methods = _open_methods(choice, n_all, experiment.protocol.test_size)
+    open_methods += _overruled_ensembles(choice)
     if stage.n_splits == n_all or not open_methods:
         return None
     needed = {choice.recommended, choice.best, REFERENCE, *open_methods}
@@ -86,6 +87,20 @@ def _open_methods(choice: Choice, n_all: int, test_share: float) -> list[str]:
         if method["verdict"] == "undecided"
         and -method["behind_low"] * choice.k > choice.margin
         and _would_decide(choice, method, n_all, test_share)
+    ]
+
+
+def _overruled_ensembles(choice: Choice) -> list[str]:
+    """Return the ensembles if another method has significantly more hits.
+
+    Among many methods on few splits that is often chance, so all splits are tried.
+    """
+    if choice.methods[choice.best]["form"] == "ensemble":
+        return []
+    return [
+        label
+        for label, method in choice.methods.items()
+        if method["form"] == "ensemble"
     ]
 
 
