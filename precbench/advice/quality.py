@@ -205,6 +205,7 @@ def importance_of(
     if n_values == 0 or n_values > _MOST_VALUES:
         return None
     shuffling = Shuffling(encoding)
+    # The lists are not needed, only what `shuffling` measures of each model.
     held_out_lists(dataset, splits, how, shuffling=shuffling)
     return shuffling.importance(_test_share(splits))
 

@@ -216,6 +216,7 @@ def _distance_of_print(
 def _distances_of_samples(u: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """Return the squared distance of each repetition from the n - 1 others.
 
+    `u` is U of the SVD in `_distances`, for the axes along which repetitions vary.
     With its leverage h = |row of U|^2 this is (n - 2) n h / ((n - 1)^2 / n - (n - 1) h)
     (Sherman and Morrison, as one row is left out).
     """

@@ -212,15 +212,16 @@ def _refuse_too_few_rows(
         if shortage is None:
             continue
         sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
-        remedies = ""  # after that of the reason, such as "give k = 5 or less"
+        # The reason ends with a first remedy.
+        other_remedies = ""
         if shortage.part == "validation":
-            remedies += ", or set tuned_by to another metric"
+            other_remedies += ", or set tuned_by to another metric"
         if smoke:
-            remedies += ", or raise smoke.rows"
+            other_remedies += ", or raise smoke.rows"
         raise InputError(
             f"the metric {shortage.metric.label} cannot be measured on the"
             f" {shortage.part} set of split {trial.split.index} of {sized}:"
-            f" {shortage.reason}{remedies}"
+            f" {shortage.reason}{other_remedies}"
         )
 
 

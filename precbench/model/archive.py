@@ -70,8 +70,14 @@ def _arrays(model: Any) -> dict[str, NDArray[Any]]:
 
     `model` is a `Model`, or in `read` an object with its attributes.
     """
-    # Of an ensemble, whose members have the arrays, this is empty.
-    own = Member("", model.coef, model.trees, model.random_features)
+    # A model has its arrays as a member has, or is an ensemble, and only its members
+    # have any.
+    own = Member(
+        name="",
+        coef=model.coef,
+        trees=model.trees,
+        random_features=model.random_features,
+    )
     arrays: dict[str, NDArray[Any]] = own.to_arrays()
     if model.mean is not None:
         arrays["mean"] = model.mean

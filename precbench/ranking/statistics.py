@@ -197,9 +197,9 @@ def resampled_test(
 
 
 def narrowing(n_splits: int, n_later: int, test_share: float) -> float:
-    """Return the width of an interval over `n_later` splits, over `n_splits` it is 1.
+    """Return the ratio of the widths of intervals over `n_later` and `n_splits` splits.
 
-    The interval is that of `resampled_test`, for differences that spread alike.
+    The intervals are those of `resampled_test`, for differences that spread alike.
     """
     share = _checked_share(test_share)
 
@@ -292,7 +292,8 @@ def expected_hits(
         average out.
     """
     values = _splits(precisions)
-    n_rows = distinct_rows(len(values), tested, test_share, k)
+    _check_lengths(tested, k)
+    n_rows = distinct_rows(len(values), tested, test_share)
     mean = float(values.mean())
     # One row more, half a hit: precisions that are all 0 or all 1 would have no
     # variance.
@@ -328,7 +329,8 @@ def expected_total(
         See `expected_hits`; with None for `k`, the mean over all new rows is predicted.
     """
     values = _splits(means)
-    n_rows = distinct_rows(len(values), tested, test_share, k)
+    _check_lengths(tested, k)
+    n_rows = distinct_rows(len(values), tested, test_share)
     # As in `expected_hits`, but amounts have no bounds: a normal interval, which is not
     # rounded.
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
@@ -342,17 +344,20 @@ def expected_total(
     )
 
 
-def distinct_rows(
-    n_splits: int, tested: float, test_share: float, k: int | None = None
-) -> float:
-    """Return the expected number of different rows in samples of `tested` rows.
-
-    Each of `n_splits` samples is the fraction `test_share` of one set of rows; for 0,
-    no two samples share a row. `k` is only checked.
-    """
+def _check_lengths(tested: float, k: int | None) -> None:
+    """Refuse lengths of lists of no rows; without `k` there is no new list."""
     _require_positive("tested", tested)
     if k is not None:
         _require_positive("k", k)
+
+
+def distinct_rows(n_splits: int, tested: float, test_share: float) -> float:
+    """Return the expected number of different rows in samples of `tested` rows.
+
+    Each of `n_splits` samples is the fraction `test_share` of one set of rows; for 0,
+    no two samples share a row.
+    """
+    _require_positive("tested", tested)
     share = _checked_share(test_share)
     if share == 0:
         return tested * n_splits
@@ -466,8 +471,9 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
     """
     from scipy.stats import rankdata  # takes half a second to import
 
-    places_from_the_last = [-levels(row) for row in _table(values)]
-    ranks: NDArray[np.float64] = rankdata(places_from_the_last, axis=-1)
+    # `rankdata` gives 1 to the least, which is to be the best.
+    negated_levels = [-levels(row) for row in _table(values)]
+    ranks: NDArray[np.float64] = rankdata(negated_levels, axis=-1)
     return ranks.mean(axis=0)
 
 

@@ -501,14 +501,16 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: _Reader) -> _Page:
         )
     parameter = run.sweep.name
     metric = run.metric_name(run.metrics[0])
-    # Values of equal text are one point, of which only the last value is kept.
-    swept: dict[str, Any] = dict(zip(run.sweep_points, run.sweep.values, strict=True))
-    label = _sweep_label(parameter, list(swept.values()))
-    value_at = _with_unequal_values(swept)
-    values = list(value_at.values())
+    # by point; values of equal text are one point, which has the last of them
+    value_of: dict[str, Any] = dict(
+        zip(run.sweep_points, run.sweep.values, strict=True)
+    )
+    label = _sweep_label(parameter, list(value_of.values()))
+    unequal_value_of = _with_unequal_values(value_of)
+    values = list(unequal_value_of.values())
     finals = pd.concat(
         _main_results(run, dataset, point).assign(**{parameter: value})
-        for point, value in value_at.items()
+        for point, value in unequal_value_of.items()
     )
     data = _per_solver(
         run, finals[finals["final"]], partial(value_against_sweep, parameter=parameter)

@@ -261,7 +261,8 @@ def _scikit_learn_class(name: object) -> type | None:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
         return classifier if _is_foreign_classifier(classifier) else None
     except (AttributeError, ImportError, TypeError):
-        # There is no such module, or the class needs arguments.
+        # There is no such module, or `_is_foreign_classifier`, which makes an instance,
+        # met a class that needs arguments.
         return None
 
 

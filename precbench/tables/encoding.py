@@ -228,7 +228,7 @@ class Encoding:
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Return the features of a block of rows.
+        """Return the features of a block of rows; `name` is the table's, for errors.
 
         Its gaps and unseen texts are counted in `gaps`. A gap becomes the column's fill
         value, a number or a category; an unseen text becomes zeros.
@@ -597,14 +597,15 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
     name = str(values.name)
     n_rows = len(values)
     example = f"such as {values.dropna().iloc[0]!r}"
-    if n_distinct == n_rows > _FEW_CATEGORIES:
+    all_differ = n_distinct == n_rows
+    if all_differ and n_rows > _FEW_CATEGORIES:
         return TableError(
             where,
             f"column {name!r} looks like an identifier (a different value in every row,"
             f" {example}): add --id {name} or --drop {name}",
             kind="identifier",
             column=name,
-            place=example,
+            place=example,  # as no row alone is wrong
             remedy=Remedy("id", name),
         )
     return TableError(
@@ -721,8 +722,9 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 
     NaN for missing values and for values that are no dates.
     """
+    # Only with a notation, such as %Y%m%d, is a number a date.
     if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
-        return np.full(len(values), np.nan)  # numbers are no dates
+        return np.full(len(values), np.nan)
     date_format = None if is_date(values) else column.notation
     moments = moments_of(values, where, date_format)
     origin = np.datetime64(str(column.origin), "us")

@@ -193,6 +193,7 @@ class _Ends(NamedTuple):
 
 
 def _ends(own: OwnTable, name: str, content: Content, texts: pd.Series) -> _Ends:
+    """Return the least and greatest value of a column, of text the most frequent."""
     if content.holds == "numbers":
         smallest = np.nanmin(content.numbers)
         largest = np.nanmax(content.numbers)
@@ -201,7 +202,8 @@ def _ends(own: OwnTable, name: str, content: Content, texts: pd.Series) -> _Ends
         moments = moments_of(own.column(name), own.where, content.notation)
         return _Ends(str(moments.min().date()), str(moments.max().date()))
     if content.holds == "text":
-        return _Ends(str(texts.mode().iloc[0]), "")
+        most_frequent = texts.mode().iloc[0]
+        return _Ends(str(most_frequent), "")
     return _Ends("", "")
 
 

@@ -74,7 +74,10 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Read files without a header, and the feature columns of the card."""
+    """Read files without a header: labels, and the features that the card names.
+
+    A card that names none has all columns but the label as features.
+    """
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None  # None: blanks

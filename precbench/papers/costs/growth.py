@@ -105,7 +105,7 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
 
 
 def _bytes(solver: Ranker, X: Any, y: Any) -> float:
-    """Return the largest number of bytes that a fit allocates at a time."""
+    """Return how many bytes a fit holds at its peak."""
     tracemalloc.start()
     try:
         solver.fit(X, y, trace=untraced)

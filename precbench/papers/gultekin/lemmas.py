@@ -233,8 +233,8 @@ class _Sample(NamedTuple):
 
     pos: NDArray[np.float64]  # all of the population
     neg: NDArray[np.float64]
-    i: NDArray[np.intp]  # the numbers of the positives in the sample
-    k: NDArray[np.intp]  # of the negatives
+    drawn_pos: NDArray[np.intp]  # the numbers of the positives in the sample
+    drawn_neg: NDArray[np.intp]  # of the negatives
 
     @classmethod
     def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
@@ -242,27 +242,32 @@ class _Sample(NamedTuple):
 
     def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
         """Draw a sample of n rows of each class."""
-        i = rng.integers(len(self.pos), size=n)
-        k = rng.integers(len(self.neg), size=n)
-        return self._replace(i=i, k=k)
+        drawn_pos = rng.integers(len(self.pos), size=n)
+        drawn_neg = rng.integers(len(self.neg), size=n)
+        return self._replace(drawn_pos=drawn_pos, drawn_neg=drawn_neg)
 
     def risk(self) -> _QuadraticRisk:
         """Return the risk over all pairs of the sample.
 
         With z = x1 - x0, z z' = x1 x1' + x0 x0' - x1 x0' - x0 x1'.
         """
-        pos, squares_pos = _moments(self.pos, self.i)
-        neg, squares_neg = _moments(self.neg, self.k)
-        cross = np.outer(pos, neg)
-        return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
+        mean_pos, second_pos = _moments(self.pos, self.drawn_pos)
+        mean_neg, second_neg = _moments(self.neg, self.drawn_neg)
+        cross = np.outer(mean_pos, mean_neg)
+        return _QuadraticRisk(
+            mean=mean_pos - mean_neg,
+            second=second_pos + second_neg - cross - cross.T,
+        )
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
         # The pair of the i-th positive and the k-th negative has the number
-        # i * len(self.k) + k.
-        numbers = rng.integers(len(self.i) * len(self.k), size=n_pairs)
-        i, k = np.divmod(numbers, len(self.k))
-        z = self.pos[self.i[i]] - self.neg[self.k[k]]
+        # i * n_neg + k.
+        n_pos = len(self.drawn_pos)
+        n_neg = len(self.drawn_neg)
+        numbers = rng.integers(n_pos * n_neg, size=n_pairs)
+        i, k = np.divmod(numbers, n_neg)
+        z = self.pos[self.drawn_pos[i]] - self.neg[self.drawn_neg[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
 
@@ -421,7 +426,15 @@ def _compare(
     """Yield the quantile of deviations at 1 - delta, and the stated eps."""
     measured = {"measured": float(np.quantile(values, 1 - delta))}
     for quantity, value in (measured | stated).items():
-        yield _Row("deviation", statement, n, s, np.nan, quantity, value)
+        yield _Row(
+            what="deviation",
+            statement=statement,
+            rows=n,
+            pairs=s,
+            epsilon=np.nan,
+            quantity=quantity,
+            value=value,
+        )
 
 
 def _probabilities(

@@ -531,7 +531,7 @@ def _measures(
     n_neg = int(np.sum(y < 0))
     yield "AUC", auc(y, scores)
     for p in powers:
-        # R_p,1 is the sum of the heights^p, of the zero-one loss.
+        # R_p,1 is the sum of (n_pos height)^p over the negatives.
         mean = pnorm_risk(y, scores, p) / n_neg
         yield f"R_{p:g},1^(1/{p:g})", mean ** (1 / p) / n_pos
     yield "R_max", r_max(y, scores) / n_pos

@@ -613,12 +613,15 @@ class NonlinearRanker(Ranker):
 
 
 def _check_size(values: NDArray[np.floating]) -> None:
-    """Raise an error if values, in one vector, are so large that solvers overflow."""
+    """Raise an error if `X` has values so large that solvers overflow.
+
+    `values` are all that it stores, as one vector.
+    """
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        largest_product = values @ values  # a bound: at least any x_i' x_j
-        is_finite = np.isfinite(np.square(largest_product))
+        sum_of_squares = values @ values  # no product x_i' x_j of rows is larger
+        is_finite = np.isfinite(np.square(sum_of_squares))
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of"

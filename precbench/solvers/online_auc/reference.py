@@ -47,8 +47,12 @@ def oam_path(
 def pgd_path(
     X: NDArray[np.float64], y: NDArray[Any], order: Any, solver: Any
 ) -> NDArray[Any]:
-    """Boissier et al. 2016: the mean over all earlier rows, pair by pair."""
-    w, path = np.zeros(X.shape[1]), []
+    """Boissier et al. 2016: a step by the mean gradient of pairs with earlier rows.
+
+    The loss of a pair is (y_i - y_j - w' z)^2 / 2, with z = x_i - x_j.
+    """
+    w = np.zeros(X.shape[1])
+    path = []
     for t, i in enumerate(order, start=1):
         gradient = np.zeros_like(w)
         for j in order[: t - 1]:
