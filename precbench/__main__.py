@@ -107,7 +107,7 @@ def _exit_at_once() -> None:
         from precbench.core import processes
 
         processes.end()
-        # `os._exit` leaves these out; those of joblib remove the workers' semaphores.
+        # One of the exit functions, joblib's, removes the semaphores of the workers.
         atexit._run_exitfuncs()
     os._exit(130)
 

@@ -25,13 +25,14 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
         try:
-            choice = choose_method(run, dataset)
+            chosen = choose_method(run, dataset)
         except InputError:  # a run of other metrics, or without a result
             continue
         if stored is not None:
-            choice = choice.with_length(stored.length)
-        table = choice_table(choice, f"Hits among the first {choice.k:,}")
-        choices.append(Choice(run.dataset_title(dataset), choice.card, table))
+            chosen = chosen.with_length(stored.length)
+        table = choice_table(chosen, f"Hits among the first {chosen.k:,}")
+        title = run.dataset_title(dataset)
+        choices.append(Choice(title, sentences=chosen.card, methods=table))
     if stored is None:
         return Advised(choices)
     length = stored.length

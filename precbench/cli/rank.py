@@ -99,9 +99,9 @@ def rank(
         _by_task(survey, label),
     ]
     stem = options.out / experiment
-    # This is no study, but its page is laid out like the page of a study; so the
-    # fields, some of which a study cannot have, are not checked.
-    study = Result.model_construct(
+    # The page is laid out like that of a study. As this is no study, it lacks some
+    # fields of `Result`, which are therefore not checked.
+    result = Result.model_construct(
         folder=stem,
         parameters=entry,
         name="",
@@ -109,7 +109,7 @@ def rank(
         source=None,
         smoke=False,
     )
-    page = study_page(study, tables, figures=[], ledger=[])
+    page = study_page(result, tables, figures=[], ledger=[])
     contents = {
         stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
         stem.with_suffix(".html"): page.html,

@@ -112,7 +112,8 @@ def reproduce(
     """
     console = screen(quiet=as_json)
     runs: list[_Run] = []
-    missing: dict[str, str] = {}  # data sets left out, with the reason
+    # Data sets left out, with the reason; `_planned` adds them.
+    missing: dict[str, str] = {}
     options = RunOptions(
         jobs=jobs,
         dry_run=dry_run,

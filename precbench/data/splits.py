@@ -420,16 +420,19 @@ class _Kinds(NamedTuple):
 def _kinds_of_groups(
     group_of_row: NDArray[np.intp], is_positive: NDArray[np.bool_]
 ) -> _Kinds:
+    """Take groups with as many positives and as many rows together as one kind."""
     size = np.bincount(group_of_row)
     n_pos = np.bincount(group_of_row, weights=is_positive).astype(np.int64)
     # Both numbers of a group in one code
     base = size.max() + 1
-    codes, of_group, n_groups = np.unique(
+    codes, kind_of_group, n_groups_of_kind = np.unique(
         n_pos * base + size, return_inverse=True, return_counts=True
     )
     n_pos_of_kind, size_of_kind = np.divmod(codes, base)
     class_sizes = np.column_stack([n_pos_of_kind, size_of_kind - n_pos_of_kind])
-    return _Kinds(of_group, n_groups, class_sizes)
+    return _Kinds(
+        of_group=kind_of_group, n_groups=n_groups_of_kind, class_sizes=class_sizes
+    )
 
 
 def _deal_kinds(

@@ -303,7 +303,8 @@ class Drift:
         """Return PSI, verdicts and bins of a column, or of the scores.
 
         `counts` of new rows by bin, of which `n_gaps` are filled in, are compared with
-        the training rows in `bins`. `between` is `Profile.between` for the scores.
+        the training rows in `bins`. `between` is `Profile.between` for the scores: how
+        far they differ between models without drift.
         """
         training = np.array(bins.counts)
         new = bins.without_fills(counts, column, n_gaps)
@@ -317,8 +318,9 @@ class Drift:
         new_counts = np.append(shown.new, n_gaps)
         index = psi(training_counts, new_counts)
         chance = _psi_by_chance(training_counts, new_counts, alpha)
-        between_models = _MODELS * between  # the index of scores without drift
-        has_drifted = bool(index > max(_DRIFT, chance) + between_models)
+        # Scores differ by so much because the models do, without drift.
+        by_models = _MODELS * between
+        has_drifted = bool(index > max(_DRIFT, chance) + by_models)
         shares = zip(
             names,
             (training_counts / training_counts.sum()).tolist(),
@@ -328,8 +330,8 @@ class Drift:
         return {
             "name": column.name,
             "psi": index,
-            "by_chance": chance + between_models,
-            "some": bool(index > max(_SOME, chance) + between_models),
+            "by_chance": chance + by_models,
+            "some": bool(index > max(_SOME, chance) + by_models),
             "drift": has_drifted or shown.has_left_range,
             **shown.facts,
             "bins": [

@@ -83,7 +83,8 @@ class FittedClassifier:
         -------
         float
         """
-        k: TopK = self.about.get("k", self.params.get("k", 1.0))
+        k_of_solver = self.params.get("k", 1.0)  # 1.0: as many as there are positives
+        k: TopK = self.about.get("k", k_of_solver)
         return float(precision_at_k_scorer(k)(self, X, y))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -33,7 +33,7 @@ def value_against_time(
     all_have_begun = max((curve.x[0] for curve in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
     grid = grid[grid >= all_have_begun]
-    summary = _in_pieces("seconds", grid, curves, _last_value)
+    summary = _quartiles_in_pieces("seconds", grid, curves, _last_value)
     ends = np.sort([curve.x[-1] for curve in curves])
     n_ended_before = np.searchsorted(ends, summary["seconds"])
     return summary.assign(reached=len(ends) - n_ended_before)
@@ -50,9 +50,9 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
     which is the highest one once they are sorted.
     """
     curves = _by_split(vertices.sort_values(["fpr", "tpr"]), "fpr", "tpr")
-    if not curves:
+    if not curves:  # there are no quartiles at any rate
         fpr = fpr[:0]
-    return _in_pieces("fpr", fpr, curves, np.interp)
+    return _quartiles_in_pieces("fpr", fpr, curves, np.interp)
 
 
 def precision_against_k(
@@ -71,7 +71,7 @@ def precision_against_k(
         places.append(mark)
     grid = np.unique(places)
     grid = grid[(grid >= start) & (grid <= end)]
-    return _in_pieces(x, grid, of_splits, _next_value)
+    return _quartiles_in_pieces(x, grid, of_splits, _next_value)
 
 
 def _next_value(place: np.ndarray, xs: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[_Curve]:
     ]
 
 
-def _in_pieces(
+def _quartiles_in_pieces(
     name: str,
     x: np.ndarray,
     curves: Sequence[_Curve],

@@ -30,11 +30,14 @@ def dotted_date(
     """Return the notation of dates that all numbers of a column fit, or None.
 
     `texts` returns the numbers as they are written, gaps aside; without it, zeros at
-    the ends are unknown. Of 02.01 a zero in front is the sign, of 01.2023 and 2023.01
-    the year.
+    the ends are unknown. Dates such as 02.01 are known by a zero in front, 01.2023 and
+    2023.01 by the year.
     """
     known = numbers[~np.isnan(numbers)]
-    if len(known) < 2 or known.min() < 1 or known.max() > _LAST_YEAR + 1:
+    if len(known) < 2:
+        return None
+    # A day, month, week or year is 1 or more; 2100.12 is still in the last year.
+    if known.min() < 1 or known.max() > _LAST_YEAR + 1:
         return None
     if not _may_be_dates(known):
         return None

@@ -227,7 +227,7 @@ def several(names: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> Format:
-    """Return the given format, else that of the suffix.
+    """Return the format `name` if it is given, else that of the suffix.
 
     Refuse an unknown format, a table that begins with the bytes of another format, and
     a sheet of a file that is not xlsx.
@@ -235,6 +235,7 @@ def format_of(path: Path, name: str | None = None, sheet: str | None = None) -> 
     kind = find_format(path, name)
     with pandas_errors_as_input_errors(path), path.open("rb") as file:
         head = file.read(8)
+    # in words that begin with the format, such as "text or packed data"
     content = _content_by_head(head)
     expected = "text" if kind in SEPARATORS else kind
     if kind in TABLES and not content.startswith(expected):
@@ -315,9 +316,12 @@ def read_blocks(
 def _read_whole(
     path: Path, kind: Format, layout: Layout, words: frozenset[str], ids: Sequence[str]
 ) -> OwnTable:
-    """Return all rows as a table, without columns that have neither name nor value."""
-    # With a decimal comma all columns stay text (None), or 1.234 would be a fraction.
-    # Ids stay text, as 7 and 007 are two.
+    """Return all rows as a table, without columns that have neither name nor value.
+
+    In the columns `words` NA and None are words. `ids` are columns of identifiers.
+    """
+    # With a decimal comma all columns (None) stay text, or 1.234 would be a fraction;
+    # else `words` and `ids` do, as 7 and 007 are two ids.
     texts = None if layout.decimal == "," else words.union(ids)
     frame, _ = next(read_blocks(path, kind, layout, texts=texts, words=words))
     empty = []

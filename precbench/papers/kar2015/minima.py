@@ -361,8 +361,8 @@ def _least_distance(
 ) -> _Solution:
     """Return how near a weighted sum of negatives comes to one of positives.
 
-    Over weights u of negatives, v of positives and d+, d- >= 0, the least sum of all d+
-    and d- with neg' u - pos' v + d+ - d- = 0.
+    Over weights u of negatives that obey `of_neg`, v of positives that obey `of_pos`,
+    and d+, d- >= 0, the least sum of all d+ and d- with neg' u - pos' v + d+ - d- = 0.
     """
     from scipy.optimize import linprog
 
@@ -385,5 +385,10 @@ def _least_distance(
     )
     # a solution exists: any weights of these sums
     assert result.status == 0, result.message
+    # by constraint: of each feature, then of the totals of u and v
     prices = result.eqlin.marginals
-    return _Solution(result.fun, prices[:n_features], prices[n_features])
+    return _Solution(
+        distance=result.fun,
+        direction=prices[:n_features],
+        price_of_total=prices[n_features],  # of u
+    )

@@ -225,7 +225,8 @@ def _draw_fits(figure: SubFigure, result: Result) -> None:
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
     """Yield a table of what has no size, and one of deviations by size."""
-    # The row of no statement, 1, is what claims compare the ratios with.
+    # The row without a statement is left out: its value 1 is there for claims, which
+    # compare the ratios with it.
     table = result.values[result.values["statement"] != ""]
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])

@@ -87,7 +87,7 @@ class SquaredPairRanker(LinearRanker):
         return MATRICES * n_features**2, what
 
     def _minimise(self, moments: Moments) -> None:
-        """Set `coef_` to the w in the ball of least ``w' second w / 2 - mean' w``."""
+        """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball."""
         mean, second, noise = moments
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             # `fit` reports these weights as an overflow.
@@ -101,6 +101,7 @@ class SquaredPairRanker(LinearRanker):
             # v' second v of an axis v is off by at most (a' |v|) (b' |v|).
             errors = (noise.a @ np.abs(axes)) * (noise.b @ np.abs(axes))
             floor = np.maximum(floor, errors)
+        # `mean` is in the range of `second`, as the head of the class says.
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
         )

@@ -118,15 +118,15 @@ class WeightedRanker(Ranker):
         """
         if self._weights is None:
             return None
-        signed = signed_weights(class_weight, self.classes_)
-        if signed == "balanced":
+        if class_weight == "balanced":
             neg_sum = self._weights[labels == -1].sum()
             pos_sum = self._weights[labels == 1].sum()
             neg_weight = (neg_sum + pos_sum) / (2 * neg_sum)
             pos_weight = (neg_sum + pos_sum) / (2 * pos_sum)
         else:
+            by_sign = signed_weights(class_weight, self.classes_)  # None: 1 for each
             neg_weight, pos_weight = compute_class_weight(
-                signed, classes=np.array([-1, 1]), y=labels
+                by_sign, classes=np.array([-1, 1]), y=labels
             )
         return self._weights * np.where(labels > 0, pos_weight, neg_weight)
 

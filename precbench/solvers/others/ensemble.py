@@ -171,6 +171,7 @@ class Ensemble(NonlinearRanker):
             member, offset = _fit_member(recipes[i], X, labels)
             weight = float(weights[i])
             self.members_.append(replace(member, weight=weight))
+            # The log odds of the member are its scores plus the offset.
             self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)
         self.n_rows_seen_ += self.n_iter_ * len(labels)  # besides those of the folds
