@@ -305,7 +305,7 @@ class Deadly:
         if self.is_elsewhere:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    y = X
+    y = n_pos = X
 
 
 def served(plan, stand_ins):
