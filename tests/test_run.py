@@ -548,7 +548,7 @@ class Hungry(Deadly):
     def X(self):  # noqa: N802 (as in a data set)
         return np.empty(2**50) if self.is_elsewhere else None
 
-    y = X
+    y = n_pos = X
 
 
 @pytest.mark.promise("R3", "R4")
