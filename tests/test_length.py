@@ -220,6 +220,24 @@ def test_the_band_holds_new_lists():
     assert np.mean(shares) < 0.995
 
 
+def test_the_band_of_recall_holds_new_lists():
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(30):
+        lists = [drawn(rng) for _ in range(5)]
+        curve = measure_length(lists, 0.01, [10], 45, 300).table
+        for _ in range(10):
+            new = drawn(rng)
+            recall = sums_at(new.y > 0, new.scores, curve["length"])
+            recall /= np.count_nonzero(new.y > 0)
+            # Sums may differ in their last bits.
+            is_above = recall >= curve["recall_low"] - 1e-9
+            held.append(is_above & (recall <= curve["recall_high"] + 1e-9))
+    shares = np.mean(held, axis=0)
+    assert shares.min() > 0.94
+    assert np.mean(shares) < 0.997
+
+
 @pytest.mark.parametrize("column", [False, True])
 def test_the_profit_and_its_best_length_hold(column):
     rng, worth = np.random.default_rng(0), Worth(None, "a", 0.3)

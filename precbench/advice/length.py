@@ -26,7 +26,7 @@ from precbench.core.files import write_whole
 from precbench.core.strict_json import Count, Fields, Number, parse
 from precbench.core.text import count
 from precbench.model.calibration import Calibration
-from precbench.ranking.statistics import Interval, expected_total
+from precbench.ranking.statistics import Interval, expected_hits, expected_total
 from precbench.ranking.topk import HeldOut, TopK, resolve_k, sums_at
 from precbench.report.sheet import Sheet
 from precbench.report.summary_tables import three_digits
@@ -134,8 +134,10 @@ class Length(Fields):
         By column, with one value for each ``length``: ``hits``, from the mean of the
         calibrated probabilities at the top of each held-out list, with ``low`` and
         ``high``, see `precbench.model.calibration.Calibration.unseen`; ``precision``
-        (hits by length), ``recall`` and ``lift``; with a gain ``profit``,
-        ``profit_low`` and ``profit_high``.
+        (hits by length), ``recall`` and ``lift``; ``recall_low`` and ``recall_high``,
+        the interval of the share of a new list's hits that its top holds (files of
+        earlier versions lack both); with a gain ``profit``, ``profit_low`` and
+        ``profit_high``.
     profit : Profit or None
     """
 
@@ -224,6 +226,10 @@ def measure_length(
         "recall": precision * lengths / (by_chance * rows),
         "lift": precision / by_chance,
     }
+    shares_of_hits = _recalls(lists, lengths / rows, test_share, curve, n_held / rows)
+    curve["recall_low"] = np.array([share.low for share in shares_of_hits])
+    curve["recall_high"] = np.array([share.high for share in shares_of_hits])
+    curve["recall_low"][-1] = 1.0  # the whole list has all its hits
     profit = None
     if worth is not None:
         # Rows at the top of each held-out list, by length.
@@ -275,6 +281,42 @@ def _precisions_of_lists(
         pooled.append(sums_at(pooled_curve, held.scores, depths) / depths)
         single.append(sums_at(curves[place], held.scores, depths) / depths)
     return _PrecisionsOfLists(np.array(pooled), np.array(single))
+
+
+def _recalls(
+    lists: Sequence[HeldOut],
+    shares: NDArray[np.float64],
+    test_share: float,
+    curve: dict[str, Any],
+    share_of_lists: float,
+) -> list[Interval]:
+    """Return the share of its hits that the top of a new list holds, by length.
+
+    Each hit of a list is or is not in its top: the intervals are those of
+    `expected_hits`, with the hits of a list in place of its top rows. `shares` are the
+    lengths as shares of the rows.
+    """
+    n_hits = [np.count_nonzero(held.y > 0) for held in lists]
+    recalls = np.array(
+        [
+            sums_at(held.y > 0, held.scores, shares * len(held.y)) / n
+            for held, n in zip(lists, n_hits, strict=True)
+        ]
+    )
+    n_expected = max(1, round(float(curve["hits"][-1])))  # in the whole new list
+    intervals = []
+    for of_lists, expected in zip(recalls.T, curve["recall"], strict=True):
+        hits = expected_hits(
+            of_lists,
+            float(np.mean(n_hits)),
+            test_share,
+            n_expected,
+            share_of_lists=share_of_lists,
+        )
+        low = min(hits.low / n_expected, float(expected))
+        high = max(hits.high / n_expected, float(expected))
+        intervals.append(Interval(float(expected), low, high))
+    return intervals
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
@@ -531,7 +573,10 @@ def write_length(
     The report shows `tables` and `command` beside it.
     """
     stored = _Stored(
-        of=_digest(folder), tables=list(tables), command=command, **dict(length)
+        of=digest_of_results(folder),
+        tables=list(tables),
+        command=command,
+        **dict(length),
     )
     write_whole({folder / _FILE: stored.model_dump_json()})
 
@@ -558,12 +603,12 @@ def read_length(folder: Path) -> StoredLength | None:
         raise InputError(
             f"{path} is damaged: {error}; run precbench compare again"
         ) from None
-    if stored.of != _digest(folder):
+    if stored.of != digest_of_results(folder):
         return None
     return StoredLength(stored, stored.tables, stored.command)
 
 
-def _digest(folder: Path) -> str:
+def digest_of_results(folder: Path) -> str:
     """Return a digest of the results in a folder."""
     return hashlib.sha256((folder / "results.csv").read_bytes()).hexdigest()
 
