@@ -5,21 +5,31 @@ from functools import partial
 from pathlib import Path
 
 from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.importance import importance_table
 from precbench.advice.length import length_sheet, length_table, profit_text, read_length
+from precbench.advice.pictures import (
+    Picture,
+    answer_pictures,
+    delete_others,
+    importance_picture,
+    read_measured,
+)
 from precbench.core.errors import InputError
 from precbench.report import folder
-from precbench.report.html import Advised, Choice
+from precbench.report.html import Advised, Choice, DrawnFiles, ImportantColumns
 from precbench.results.read import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     """Return the recommendation for each data set, and what `compare` has stored.
 
-    That is hits by length, with the command that comes next. A figure that is newer
-    than all `sources` is not drawn again.
+    That is hits by length, with pictures and the command that comes next. A figure that
+    is newer than all `sources` is not drawn again.
     """
     stored = read_length(run.folder)
+    measured = read_measured(run.folder)
     choices: list[Choice] = []
+    pictures: list[Picture] = []
     for dataset in run.datasets:
         # Advice needs test rows that differ between splits, and the real data in full.
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
@@ -30,15 +40,30 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
             continue
         if stored is not None:
             chosen = chosen.with_length(stored.length)
+            pictures = answer_pictures(chosen, measured.reliability)
         table = choice_table(chosen, f"Hits among the first {chosen.k:,}")
         title = run.dataset_title(dataset)
         choices.append(Choice(title, sentences=chosen.card, methods=table))
     if stored is None:
         return Advised(choices)
     length = stored.length
+    folder_of_figures = run.folder / "figures"
     figures = length_sheet(length).save(
-        run.folder / "figures" / "length", length.table, sources
+        folder_of_figures / "length", length.table, sources
     )
+
+    def saved(picture: Picture) -> DrawnFiles:
+        return DrawnFiles(picture.save(folder_of_figures, sources), picture.alt)
+
+    drawn = [saved(picture) for picture in pictures]
+    importance = None
+    if measured.importance is not None:
+        title = f"What {length.method} ranks by"
+        of_columns = importance_picture(measured.importance)
+        table = importance_table(measured.importance, title)
+        importance = ImportantColumns(table, saved(of_columns))
+        pictures = [*pictures, of_columns]
+    delete_others(pictures, folder_of_figures)
     texts = [profit_text(length)]
     lengths = [length_table(length)]
     return Advised(
@@ -48,6 +73,8 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         lengths=lengths,
         data=stored.tables,
         figures=figures,
+        pictures=drawn,
+        importance=importance,
     )
 
 

@@ -561,7 +561,9 @@ def _sentences(choice: Choice) -> list[str]:
             f" {choice.needed:,} positives; you have {choice.n_pos:,}"
         )
     if choice.splits < choice.splits_asked:
-        sentences.append(f"{choice.recommended} has results on {_splits(choice)} only")
+        sentences.append(
+            f"{choice.recommended} has results on {splits_in_words(choice)} only"
+        )
     return sentences
 
 
@@ -648,7 +650,7 @@ def _strongest_rival(choice: Choice) -> dict[str, Any]:
     return min(rivals, key=lambda method: method["behind_low"])
 
 
-def _splits(choice: Choice) -> str:
+def splits_in_words(choice: Choice) -> str:
     """Return the splits with results, such as "8 of 10 splits"."""
     some = f"{choice.splits} of " if choice.splits < choice.splits_asked else ""
     return f"{some}{count(choice.splits_asked, 'split')}"
@@ -694,7 +696,7 @@ def choice_table(choice: Choice, title: str) -> Table:
     header = ["method", f"hits in {choice.k:,} of {choice.rows:,}", "fewer", "seconds"]
     rows = [_method_cells(choice, solver) for solver in choice.methods]
     notes = [
-        f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of"
+        f"Means over {splits_in_words(choice)} of the hits in the first {choice.k:,} of"
         f" {choice.rows:,} held-out rows{_like_new_list(choice)}, with"
         f" {choice.positives:,} positives and 95 % intervals; fewer: hits below the"
         " first method; seconds: to tune and train once."

@@ -30,7 +30,14 @@ from precbench.advice.length import (
     measure_length,
     write_length,
 )
+from precbench.advice.pictures import (
+    Measured,
+    answer_pictures,
+    importance_picture,
+    write_measured,
+)
 from precbench.advice.quality import Quality, as_texts, held_out_lists, importance_of
+from precbench.advice.reliability import Reliability, measure_reliability
 from precbench.advice.stages import (
     Effort,
     Stage,
@@ -452,6 +459,8 @@ class Recipe:
         Column of the labels.
     positive : list of str, or None
         Labels of the hits, if they were named.
+    reliability : Reliability or None
+        Whether probabilities hold at the top of `lists`; None of a single list.
     """
 
     how: dict[str, Any]
@@ -463,6 +472,7 @@ class Recipe:
     encoding: Encoding | None
     label: str | None = None
     positive: list[str] | None = None
+    reliability: Reliability | None = None
 
     @cached_property
     def importance(self) -> Importance | None:
@@ -474,6 +484,13 @@ class Recipe:
             return importance_of(self.data, self.splits, self.how, self.encoding)
         except InputError:  # a model cannot keep this method
             return None
+
+    @property
+    def measured(self) -> Measured:
+        """What pictures show: the importance of columns only if it is measured."""
+        return Measured(
+            reliability=self.reliability, importance=vars(self).get("importance")
+        )
 
     def fit(self) -> Model:
         """Return a model of all rows, with its quality and its calibration.
@@ -562,9 +579,14 @@ class Comparison(Choice):
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         assert self.length is not None
+        measured = self.recipe.measured
+        pictures = answer_pictures(self, measured.reliability)
+        if measured.importance is not None:
+            pictures.append(importance_picture(measured.importance))
         return render(
             "comparison.html.j2",
             card=self.card,
+            pictures=[picture.drawn() for picture in pictures],
             tables=[choice_table(self, "Which method"), length_table(self.length)],
         )
 
@@ -663,11 +685,16 @@ def report_length(
     folder: str | os.PathLike[str],
     tables: Sequence[Table] = (),
     command: str = "",
+    measured: Measured | None = None,
 ) -> None:
-    """Write a `Length` into a results folder, and write the report there again."""
+    """Write a `Length` into a results folder, and write the report there again.
+
+    `measured` has what further pictures of the report show.
+    """
     store = Store(folder)
     with store.lock():
         write_length(length, store.folder, tables, command)
+        write_measured(measured or Measured(), store.folder)
         write_report(store.folder)
 
 
@@ -714,6 +741,13 @@ def with_forecast_and_recipe(
         list_rows=list_rows,
         worth=worth,
     )
+    reliability = measure_reliability(
+        lists,
+        [scored.split.test for scored in scored_splits],
+        test_share,
+        choice.k,
+        method=method,
+    )
     recipe = Recipe(
         how=how,
         quality=_quality(contest, run, choice, k[0], length),
@@ -722,6 +756,7 @@ def with_forecast_and_recipe(
         splits=[scored.split for scored in scored_splits[:_EXPLAINED]],
         data=data,
         encoding=contest.encoding,
+        reliability=reliability,
     )
     return choice.with_length(length), recipe
 

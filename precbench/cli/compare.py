@@ -124,7 +124,6 @@ def compare(options: CompareOptions) -> int:
     import joblib
 
     from precbench.advice.comparison import run_contest
-    from precbench.advice.importance import importance_table
     from precbench.advice.stages import Stage
     from precbench.cli.watching import StageProgress
     from precbench.runner.options import Options
@@ -171,11 +170,8 @@ def compare(options: CompareOptions) -> int:
         return INTERRUPTED
     console.print(f"Next: {_next_command(comparison, options)}")
     if options.save:
-        importance = comparison.recipe.importance
-        if importance:
-            title = f"What {comparison.recommended} ranks by"
-            all_tables = [importance_table(importance, title), *tables]
-            _write_report(comparison, options, all_tables)
+        if comparison.recipe.importance is not None:
+            _write_report(comparison, options, tables)
         comparison.fit().save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{comparison.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
@@ -260,7 +256,13 @@ def _write_report(
 
     assert comparison.length is not None
     command = _next_command(comparison, options)
-    report_length(comparison.length, comparison.folder, tables, command)
+    report_length(
+        comparison.length,
+        comparison.folder,
+        tables,
+        command,
+        measured=comparison.recipe.measured,
+    )
 
 
 def _size_in_words(contest: "Contest") -> str:

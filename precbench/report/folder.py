@@ -34,6 +34,7 @@ _INPUTS = (
     "illustration.json",
     "values.csv",
     "length.json",
+    "pictures.json",
 )
 
 
@@ -118,7 +119,7 @@ def _report_on_experiment(
     verdicts = _verdicts(run.name, ledger, evidence, run.smoke)
     advised = Advised() if advise is None else advise(run, sources)
     page = experiment_page(run, tables, figures, verdicts, advised)
-    return Report(tables, [*files, *figures, *advised.figures], page)
+    return Report(tables, [*files, *figures, *advised.files], page)
 
 
 def _verdicts(

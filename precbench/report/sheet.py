@@ -121,6 +121,11 @@ class Sheet:
             y = 1 - (start + i * line_height) / height
             part.text(x, y, line, va="top", parse_math=False, **look)
 
+    def svg(self) -> str:
+        """Return the drawing as SVG."""
+        [(_path, content)] = _files(self.figure, Path("drawing.svg")).items()
+        return visible(content) if isinstance(content, str) else content.decode()
+
     def save(
         self,
         stem: Path,
@@ -164,6 +169,11 @@ def wrapped(
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
     """Draw a figure to files, by their suffixes; equal figures give equal bytes."""
+    write_whole(_files(draw, *paths))
+
+
+def _files(draw: Callable[[], "Figure"], *paths: Path) -> dict[Path, bytes | str]:
+    """Return the content of files of a figure, by their suffixes."""
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -178,7 +188,7 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
             # Drawing has rewritten the ticks: given as text, an SVG is escaped again by
             # `write_whole`.
             contents[path] = content.decode() if path.suffix == ".svg" else content
-    write_whole(contents)
+    return contents
 
 
 def _rendered(figure: "Figure", path: Path) -> bytes:

@@ -170,7 +170,9 @@ class Results:
         """Return what a notebook shows."""
         from precbench.report.html import render
 
-        return render("comparison.html.j2", card=[repr(self)], tables=self.tables)
+        return render(
+            "comparison.html.j2", card=[repr(self)], pictures=[], tables=self.tables
+        )
 
     @property
     def _is_study(self) -> bool:

@@ -3,6 +3,9 @@
 from precbench.report.html.page import (
     Advised,
     Choice,
+    Drawing,
+    DrawnFiles,
+    ImportantColumns,
     Page,
     experiment_page,
     ledger_about,
@@ -13,6 +16,9 @@ from precbench.report.html.templates import render
 __all__ = [
     "Advised",
     "Choice",
+    "Drawing",
+    "DrawnFiles",
+    "ImportantColumns",
     "Page",
     "experiment_page",
     "ledger_about",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
@@ -58,6 +58,48 @@ class _LinkedTable(NamedTuple):
     links: Sequence[str] = ()  # of the rows, to elements of the page; () for no links
 
 
+class Drawing(NamedTuple):
+    """A figure on a page.
+
+    Attributes
+    ----------
+    name : str
+    data : str
+        URL that holds the drawing.
+    alt : str
+        What it shows, in words.
+    """
+
+    name: str
+    data: str
+    alt: str
+
+    @classmethod
+    def of(cls, name: str, svg: str, alt: str) -> Self:
+        encoded = base64.b64encode(svg.encode()).decode()
+        return cls(name, f"data:image/svg+xml;base64,{encoded}", alt)
+
+
+class DrawnFiles(NamedTuple):
+    """The files of a figure, and what it shows in words."""
+
+    paths: Sequence[Path]
+    alt: str
+
+    @property
+    def drawing(self) -> Drawing:
+        """The figure on a page."""
+        [svg] = [path for path in self.paths if path.suffix == ".svg"]
+        return Drawing.of(svg.stem, svg.read_text("utf-8"), self.alt)
+
+
+class ImportantColumns(NamedTuple):
+    """Which columns matter, as a table and as a figure."""
+
+    table: Table
+    drawn: DrawnFiles
+
+
 class Advised(NamedTuple):
     """What the page of an experiment says beside its results."""
 
@@ -67,6 +109,16 @@ class Advised(NamedTuple):
     lengths: Sequence[Table] = ()  # tables below these texts
     data: Sequence[Table] = ()  # about the data sets, below the protocol
     figures: Sequence[Path] = ()  # of the list's length
+    pictures: Sequence[DrawnFiles] = ()  # of the answer, below its sentences
+    importance: ImportantColumns | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that were drawn."""
+        drawn = [*self.pictures]
+        if self.importance is not None:
+            drawn.append(self.importance.drawn)
+        return [*self.figures, *(path for files in drawn for path in files.paths)]
 
 
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
@@ -201,14 +253,16 @@ def _page(
     )
 
 
-def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
-    """Return the name and data URL of each SVG drawing among the paths."""
+def _figures(paths: Iterable[Path]) -> list[Drawing]:
+    """Return each SVG drawing among the paths."""
     drawings = []
     for path in paths:
         if path.suffix == ".svg" and path.is_file():
-            encoded = base64.b64encode(path.read_bytes()).decode()
-            url = f"data:image/svg+xml;base64,{encoded}"
-            drawings.append({"name": path.stem, "data": url})
+            alt = (
+                f"{path.stem}: curves of the methods; the numbers are in the tables of"
+                f" this page and in {path.stem}.csv"
+            )
+            drawings.append(Drawing.of(path.stem, path.read_text("utf-8"), alt))
     return drawings
 
 
