@@ -9,6 +9,7 @@ import shutil
 from dataclasses import fields
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -225,18 +226,17 @@ def test_the_importance_of_one_split_has_no_intervals():
     assert picture.sheet.figure().axes
 
 
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
+def rows_with_hits(seed=0):
+    rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((N_ROWS, 3)), columns=["a", "b", "c"])
     odds = 2 * X["a"] + X["b"] - 2.5
     return X.assign(hit=(rng.random(N_ROWS) < 1 / (1 + np.exp(-odds))).astype(int))
 
 
 @pytest.fixture(scope="module")
-def choice(table):
+def choice():
     return precbench.compare(
-        table,
+        rows_with_hits(),
         label="hit",
         k=[20, 60],
         solvers=["logistic-regression", "linear-svm", "sgd-avg"],
@@ -352,18 +352,19 @@ def test_a_notebook_shows_the_pictures(choice, drawn):
 
 COMPARE = [
     *("--label", "hit", "--k", 20, "--splits", 3, "--effort", "thorough"),
-    *("--solver", "logistic-regression", "--solver", "linear-svm", "--jobs", 1),
+    *("--solver", "logistic-regression", "--jobs", 1),
 ]
 
 
 @pytest.fixture(scope="module")
-def compared(table, tmp_path_factory):
+def compared(tmp_path_factory):
     """Return a results folder that `compare --save` has written."""
     place = tmp_path_factory.mktemp("compared")
-    table.to_csv(place / "hits.csv", index=False)
+    rows_with_hits().to_csv(place / "hits.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        succeed("compare", "hits.csv", *COMPARE, "--save", "m.npz")
+        others = ["--solver", "linear-svm", "--save", "m.npz"]
+        succeed("compare", "hits.csv", *COMPARE, *others)
     [folder] = (place / "results").glob("compare-*")
     return folder
 
@@ -390,6 +391,18 @@ def test_the_page_has_the_pictures_below_the_sentence(results):
     assert alts[4].startswith("Bars of the loss of average precision")
     assert re.search(r"<caption>What (logistic-regression|linear-svm) ranks by", html)
     assert 'href="#h-columns"' in html
+
+
+def test_the_page_recommends_the_preferred_method(work_folder):
+    """As the command does: the page has the hits of this method."""
+    rows_with_hits(seed=1).to_csv("hits.csv", index=False)
+    options = [*COMPARE, "--solver", "sgd-avg", "--json"]
+    best = json.loads(succeed("compare", "hits.csv", *options).stdout)
+    simple = [*options, "--prefer", "simple"]
+    answer = json.loads(succeed("compare", "hits.csv", *simple).stdout)
+    assert answer["recommended"] != best["recommended"]
+    page = Path(answer["folder"], PAGE).read_text()
+    assert f"Use {answer['recommended']}: " in page
 
 
 def test_the_report_draws_the_pictures_from_the_files_alone(results):

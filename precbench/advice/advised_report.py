@@ -4,9 +4,15 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from precbench.advice.choice import choice_table, choose_method
+from precbench.advice.choice import Choice, choice_table, choose_method
 from precbench.advice.importance import importance_table
-from precbench.advice.length import length_sheet, length_table, profit_text, read_length
+from precbench.advice.length import (
+    Length,
+    length_sheet,
+    length_table,
+    profit_text,
+    read_length,
+)
 from precbench.advice.pictures import (
     Picture,
     answer_pictures,
@@ -16,7 +22,8 @@ from precbench.advice.pictures import (
 )
 from precbench.core.errors import InputError
 from precbench.report import folder
-from precbench.report.html import Advised, Choice, DrawnFiles, ImportantColumns
+from precbench.report.html import Advised, DrawnFiles, ImportantColumns
+from precbench.report.html import Choice as ShownChoice
 from precbench.results.read import Run
 
 
@@ -28,7 +35,7 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     """
     stored = read_length(run.folder)
     measured = read_measured(run.folder)
-    choices: list[Choice] = []
+    choices: list[ShownChoice] = []
     pictures: list[Picture] = []
     for dataset in run.datasets:
         # Advice needs test rows that differ between splits, and the real data in full.
@@ -39,11 +46,11 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         except InputError:  # a run of other metrics, or without a result
             continue
         if stored is not None:
-            chosen = chosen.with_length(stored.length)
+            chosen = _as_answered(chosen, run, dataset, stored.length)
             pictures = answer_pictures(chosen, measured.reliability)
         table = choice_table(chosen, f"Hits among the first {chosen.k:,}")
         title = run.dataset_title(dataset)
-        choices.append(Choice(title, sentences=chosen.card, methods=table))
+        choices.append(ShownChoice(title, sentences=chosen.card, methods=table))
     if stored is None:
         return Advised(choices)
     length = stored.length
@@ -76,6 +83,19 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         pictures=drawn,
         importance=importance,
     )
+
+
+def _as_answered(choice: Choice, run: Run, dataset: str, length: Length) -> Choice:
+    """Return the choice that `compare` made, with its forecast.
+
+    The forecast is of the recommended method; if it is another one, the user has
+    preferred simple methods.
+    """
+    if choice.recommended != length.method:
+        simple = choose_method(run, dataset, prefer="simple")
+        if simple.recommended == length.method:
+            choice = simple
+    return choice.with_length(length)
 
 
 # `precbench.report.folder.write_report`, with recommendations on the page.

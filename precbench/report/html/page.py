@@ -240,9 +240,13 @@ def _page(
         "page.html.j2",
         subject=subject,
         marks=marks,
-        figures=_figures(figures),
+        figures=_figures(
+            figures, "curves of the methods; the numbers are in the tables of this page"
+        ),
         advised=advised,
-        length_figures=_figures(advised.figures),
+        length_figures=_figures(
+            advised.figures, "curves by the length of the list, as in the table of hits"
+        ),
         verdicts=verdicts,
         settled=full_table(settled, "Verdicts"),
         undecided=full_table(undecided, "Without a verdict"),
@@ -253,15 +257,12 @@ def _page(
     )
 
 
-def _figures(paths: Iterable[Path]) -> list[Drawing]:
-    """Return each SVG drawing among the paths."""
+def _figures(paths: Iterable[Path], what: str) -> list[Drawing]:
+    """Return each SVG drawing among the paths; `what` is shown in all of them."""
     drawings = []
     for path in paths:
         if path.suffix == ".svg" and path.is_file():
-            alt = (
-                f"{path.stem}: curves of the methods; the numbers are in the tables of"
-                f" this page and in {path.stem}.csv"
-            )
+            alt = f"{path.stem}: {what} and in {path.stem}.csv"
             drawings.append(Drawing.of(path.stem, path.read_text("utf-8"), alt))
     return drawings
 
