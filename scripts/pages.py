@@ -22,7 +22,7 @@ import sys
 import textwrap
 import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -57,6 +57,8 @@ PICTURED = "ijcnn1"
 PEERS = DOCS / "peers.png"
 OWN_DATA = DOCS / "own-data.md"
 LISTS = ("payments", "customers", "visits")
+CALIBRATION = DOCS / "own-data-calibration.png"
+CALIBRATED = "customers"
 AUDITED = 14  # the first planted errors are those of an audit
 OPTIMA = REFERENCE / "optima.csv"
 _WIDTH_OF_TREE = 100
@@ -376,8 +378,8 @@ def pictures() -> dict[Path, str]:
     }
     for name in page.PICTURES:
         hashes[_picture_of_survey(name)] = _hash(ranking.REFERENCE.read_bytes())
-    for name in LISTS:
-        hashes[_picture_of_list(name)] = _hash(repr(list_steps()).encode())
+    for picture in _pictures_of_lists():
+        hashes[picture] = _hash(repr(list_steps()).encode())
     return hashes
 
 
@@ -389,8 +391,14 @@ def _picture_of_survey(name: str) -> Path:
     return DOCS / f"which-method-{name}.png"
 
 
-def _picture_of_list(name: str) -> Path:
-    return DOCS / f"own-data-{name}.png"
+def _pictures_of_lists() -> dict[Path, str]:
+    """Return each picture of one's own lists, with the pattern of its source."""
+    sources = {DOCS / f"own-data-{name}.png": (name, "length") for name in LISTS}
+    sources[CALIBRATION] = (CALIBRATED, "calibration")
+    return {
+        picture: f"results/compare-{name}-*-k-*/figures/{figure}.png"
+        for picture, (name, figure) in sources.items()
+    }
 
 
 class Block(NamedTuple):
@@ -474,12 +482,13 @@ def draw() -> None:
             drawn = folder / PEERS.name
             peers.draw(pd.read_csv(peers.PEERS), drawn)
             take(drawn, PEERS)
-        if any(_picture_of_list(name) in stale for name in LISTS):
-            _draw_lists(folder)
+        of_lists = [picture for picture in stale if picture in _pictures_of_lists()]
+        if of_lists:
+            _draw_lists(folder, of_lists)
 
 
-def _draw_lists(folder: Path) -> None:
-    """Run the steps of the page on one's own lists in a folder; take the pictures."""
+def _draw_lists(folder: Path, pictures_to_take: Sequence[Path]) -> None:
+    """Run the steps of the page on one's own lists in a folder; take pictures."""
     variables: dict[str, Any] = {}  # of the programs, one after the other
     with contextlib.chdir(folder):
         for step in list_steps():
@@ -488,10 +497,9 @@ def _draw_lists(folder: Path) -> None:
             else:
                 command = [sys.executable, "-m", *shlex.split(step.code)]
                 subprocess.run(command, check=True)
-    for name in LISTS:
-        pattern = f"results/compare-{name}-*-k-*/figures/length.png"
-        [drawn] = folder.glob(pattern)
-        take(drawn, _picture_of_list(name))
+    for picture in pictures_to_take:
+        [drawn] = folder.glob(_pictures_of_lists()[picture])
+        take(drawn, picture)
 
 
 def main() -> None:
