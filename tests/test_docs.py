@@ -320,5 +320,5 @@ def test_the_notebook_shows_what_it_computes(work_folder, in_this_process):
         exec("".join(lines), variables)
     [output] = codes[1]["outputs"]
     text = "".join(output["data"]["text/plain"])
-    assert f"use {variables['choice'].recommended}: about" in text
+    assert f"Use {variables['choice'].recommended}: about" in text
     assert (work_folder / "fraud.npz").exists()
