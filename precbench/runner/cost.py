@@ -13,6 +13,8 @@ from precbench.solvers import SOLVERS
 # each value and, in addition, for each row.
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
+# for each tree, however few the rows
+_SECONDS_PER_TREE = 1e-3
 # to begin and to measure a trial, which its record does not count
 _SECONDS_PER_TRIAL = 0.01
 # at which most solvers without epochs have converged, before `max_iter`
@@ -56,7 +58,11 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     values_per_row = n_values / n_rows
     seconds_per_row = values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW
     n_train = n_rows * (1 - trial.split.test_size)
-    return n_train * _passes(plan, trial) * seconds_per_row
+    seconds_per_pass = n_train * seconds_per_row
+    solver = SOLVERS[trial.solver]()
+    if hasattr(solver, "to_trees") or hasattr(solver, "to_members"):
+        seconds_per_pass += _SECONDS_PER_TREE
+    return _passes(plan, trial) * seconds_per_pass
 
 
 def _passes(plan: Plan, trial: Trial) -> float:
