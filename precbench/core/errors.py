@@ -35,7 +35,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     given = str(name).lower()
     spellings = {valid_name.lower(): valid_name for valid_name in valid}
     one_off = [lower for lower in spellings if _is_one_letter_off(given, lower)]
-    if one_off:  # near, however short
+    if one_off:  # near enough in a name of any length, so no `cutoff`
         near = difflib.get_close_matches(given, one_off, n=1, cutoff=0)
     else:
         near = difflib.get_close_matches(given, spellings, n=1, cutoff=0.6)

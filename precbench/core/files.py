@@ -34,7 +34,7 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     *others, last_file = contents
     with ExitStack() as stack:
         # All files are written under temporary names before the first is put in place.
-        paths = {}
+        paths = {}  # temporary ones, by target
         for target, content in contents.items():
             paths[target] = stack.enter_context(temporary(target))
             if isinstance(content, str):
@@ -52,7 +52,8 @@ def writing(
 ) -> Iterator[None]:
     """Turn an `OSError` while writing to `place` into a one-line error with advice.
 
-    It has the type `refused`, unless the disk is full or the file's name too long.
+    The error has the type `refused`, but `PrecbenchError` if the disk is full, and
+    `InputError` if the file's name is too long.
     """
     try:
         yield

@@ -34,7 +34,7 @@ def unpack(
     kinds: str = "fiu",
     packed: bool = False,
 ) -> dict[str, NDArray[Any]]:
-    """Return arrays of an npz file by name, by default all, unless one is damaged.
+    """Return arrays of an npz file by name, by default all; raise if one is damaged.
 
     `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted
     only with `packed`, because they may take far more memory than the file.

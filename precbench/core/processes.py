@@ -61,7 +61,7 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, or keep running ones if they are `n_workers`; return at once.
+    """Return joblib's executor of `n_workers` at once: they start, or run already.
 
     Each worker first calls `function` (``module:name``); the default does nothing.
     """
@@ -100,7 +100,7 @@ def _call(function: str, *arguments: Any) -> None:
 
 
 def _prepare(parent: int, *_folders: str) -> None:
-    """Make this worker end with its parent, and ignore Ctrl-C, which that handles.
+    """Make this worker end with its parent, and ignore Ctrl-C: the parent handles it.
 
     The folders only tell joblib which workers may be kept, see `begin`.
     """
@@ -122,7 +122,8 @@ def _all_live(executor: Any) -> bool:
     """
     # The thread removes dead workers meanwhile, so they are copied to a list.
     workers = [*executor._processes.values()]
-    if any(worker.exitcode for worker in workers):  # None for one that lives
+    # The exit code is None for a worker that lives, 0 after an end as intended.
+    if any(worker.exitcode for worker in workers):
         return False
     return executor._executor_manager_thread.is_alive()
 
@@ -146,6 +147,7 @@ def end() -> None:
     # first (`shutdown`), it would fail with a traceback where a job has not been sent
     # yet.
     watching_thread.join(_END_SECONDS)
+    # A thread that is still there hangs, and is not waited for.
     executor.shutdown(wait=not watching_thread.is_alive(), kill_workers=True)
     # The last thread with the queue removes its semaphores. If the process ended
     # meanwhile, the tracker of joblib would warn of one that it cannot remove.

@@ -62,7 +62,7 @@ class Registry(Mapping[str, _Member]):
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
-        """The entry points of packages by name, which no two members may share."""
+        """The entry points of packages by name; no two members may have the same."""
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:

@@ -24,6 +24,7 @@ def code_of(package: str, without: Collection[str] = ()) -> str:
     folder = Path(spec.origin).parent
     digest = hashlib.sha256()
     sources = folder.rglob("*.py")
+    # The first suffix is that of modules compiled for this version of Python.
     compiled = folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")
     for path in sorted([*sources, *compiled]):
         name = _name_in(folder, path)

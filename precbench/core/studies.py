@@ -76,15 +76,16 @@ class FitSeconds(NamedTuple):
 
 def timed_fit(solver: Any, X: Any, y: Any) -> FitSeconds:
     """Fit a solver, and return the CPU seconds."""
-    calls: list[float] = []
+    times_of_calls: list[float] = []
 
     def trace(_solver: Any) -> None:
-        calls.append(time.process_time())
+        times_of_calls.append(time.process_time())
 
     start = time.process_time()
     solver.fit(X, y, trace=trace)
     end = time.process_time()
-    start_of_training = calls[0]  # the first call comes after the checks of the input
+    # The first call comes after the checks of the input.
+    start_of_training = times_of_calls[0]
     return FitSeconds(after_checks=end - start_of_training, in_all=end - start)
 
 

@@ -41,9 +41,9 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return `name` if given, else the format of the suffix, csv of .csv.gz.
+    """Return the format `name` if given, else that of the suffix: csv for .csv.gz.
 
-    An unknown suffix is returned itself.
+    An unknown suffix is returned itself. Refuse what is not a regular file.
     """
     if not path.is_file():
         if path.is_fifo() or path.is_char_device() or path.is_socket():

@@ -104,8 +104,9 @@ class Scaler:
             for rows in _slices(X.shape[0]):
                 block = normalize(X[rows].astype(np.float64, copy=False), copy=False)
                 if isinstance(X, np.ndarray):
-                    X[rows] = block  # a float64 block is X's own memory
-                else:
+                    # If X is float64, the block is a view of X, and this does nothing.
+                    X[rows] = block
+                else:  # the block is a copy
                     first = X.indptr[rows.start]  # the first entry of these rows
                     X.data[first : first + block.nnz] = block.data
         return X

@@ -502,6 +502,7 @@ def stream_dataset(
     ('Four, streamed', (4, 2), 2)
     """
     n_rows = dataset.X.shape[0]
+    # so many rows of the average size take `block_bytes`
     rows_per_block = max(1, block_bytes * n_rows // max(1, n_bytes(dataset.X)))
     source = _ArrayBlocks(
         n_features=dataset.X.shape[1],

@@ -301,7 +301,7 @@ def _split_by_time(
         return train, test
     is_in_both = np.isin(dataset.groups[train], dataset.groups[test])
     n_in_both = int(np.count_nonzero(is_in_both))
-    # Else too few would be left to train on; half is a choice.
+    # Too few would be left to train on; half is a choice.
     if n_in_both > len(train) / 2:
         raise InputError(
             f"split {index} of {dataset.name}: {n_in_both:,} of"
@@ -366,13 +366,13 @@ def _random_stratified_groups(
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows to keep, and those to hold out: whole folds, about a `share`."""
-    most = min(MOST_FOLDS, len(np.unique(groups)))
-    if most < 2:
+    most_folds = min(MOST_FOLDS, len(np.unique(groups)))
+    if most_folds < 2:
         raise ValueError("all rows are of one group, which cannot be split")
     # A share of 3/10 holds out three of ten folds.
-    nearest = Fraction(share).limit_denominator(most)
+    nearest = Fraction(share).limit_denominator(most_folds)
     if nearest == 0:
-        nearest = Fraction(1, most)
+        nearest = Fraction(1, most_folds)
     n_folds = max(nearest.denominator, 2)
     n_held_out = min(nearest.numerator, n_folds - 1)  # at least one fold is kept
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
@@ -404,6 +404,7 @@ def stratified_group_folds(
     shuffled = random_state.permutation(len(kinds.of_group))
     by_kind = shuffled[np.argsort(kinds.of_group[shuffled], kind="stable")]
     fold_numbers = np.tile(random_state.permutation(n_folds), len(dealt))
+    # The groups of each kind in turn: so many to the first fold, so many to the next.
     fold_of_group = np.empty(len(kinds.of_group), dtype=np.intp)
     fold_of_group[by_kind] = np.repeat(fold_numbers, dealt.ravel())
     return fold_of_group[group_of_row]
@@ -444,8 +445,9 @@ def _deal_kinds(
     # / t_c^2. The second sum is the group's `weight`; the first, divided by twice the
     # weight, is the fold's `load`.
     class_sizes = kinds.class_sizes
-    cost = class_sizes / class_sizes.T.dot(kinds.n_groups) ** 2  # s_c / t_c^2
-    weight = (cost * class_sizes).sum(axis=1)
+    class_totals = class_sizes.T.dot(kinds.n_groups)  # t_c
+    scaled_sizes = class_sizes / class_totals**2  # s_c / t_c^2
+    weight = (scaled_sizes * class_sizes).sum(axis=1)
     # Kinds of large weight first; within one power of two in random order, to vary the
     # folds.
     _, power_of_two = np.frexp(weight)
@@ -455,7 +457,7 @@ def _deal_kinds(
     dealt = np.empty((n_kinds, n_folds), dtype=np.int64)
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # of each class, so far
     for i in order:
-        load = (fold_rows * cost[i]).sum(axis=1) / weight[i]
+        load = (fold_rows * scaled_sizes[i]).sum(axis=1) / weight[i]
         dealt[i] = _deal_to_lowest(load, fold_rows.sum(axis=1), kinds.n_groups[i])
         fold_rows += dealt[i][:, None] * class_sizes[i]
     return dealt

@@ -226,6 +226,7 @@ def parse_rows(
         )
     if not text.endswith(b"\n"):
         text += b"\n"
+    # the largest feature index that is allowed
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
     # The kernel fills these arrays. An entry takes at least 4 bytes, as in " 1:1", and
     # a row 2; unfilled pages take no memory.
@@ -235,7 +236,7 @@ def parse_rows(
     indices = np.empty(most_entries, dtype=np.int32)
     row_ends = np.empty(most_rows, dtype=np.intp)
     labels = np.empty(most_rows)
-    inexact = np.empty((most_entries, 3), dtype=np.intp)
+    inexact = np.empty((most_entries, 3), dtype=np.intp)  # see `_read_inexact`
     parsed_block = _ParsedBlock(
         *parse_block(text, len(text), limit, data, indices, row_ends, labels, inexact)
     )
@@ -286,8 +287,9 @@ def _read_inexact(
     data: NDArray[np.float64],
     labels: NDArray[np.float64],
 ) -> _Mistake | None:
-    """Read numbers that the kernel cannot round; return the first that is too large.
+    """Fill `data` and `labels` with the numbers that the kernel cannot round.
 
+    Return the first one that is too large for a double, as a mistake, else None.
     A row of `inexact` has the start and stop of a number in the text, and its place i
     in `data`, or -1 - i for the place i in `labels`. All stand before the mistake at
     which the kernel has stopped, if any.
@@ -310,7 +312,7 @@ def _described(mistake: _Mistake, text: bytes, limit: int) -> str:
     start = mistake.position
     token = "nothing"  # where the word is missing
     is_word = not text[start : start + 1].isspace()
-    words = text[start : start + 40].split(maxsplit=1)  # 40 bytes suffice
+    words = text[start : start + 40].split(maxsplit=1)  # enough to quote
     if words and is_word:
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

@@ -343,7 +343,7 @@ class Experiment(Section):
             raise InputError("\n".join(lines))
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size, if needed after `select`."""
+        """Return the experiment at its smoke size; `select`, if used, comes before."""
         smoke = self.smoke
         smoke_datasets = tuple(
             entry for entry in self.datasets if entry.name in (smoke.datasets or ())
@@ -504,7 +504,7 @@ class Study(Section):
             return smoke  # they are refused already
         parameters = info.data["parameters"]
         _arguments(info.data["kind"], {**parameters, **smoke})
-        # A mapping has only keys of the mapping that it replaces, if there is one.
+        # A mapping may have only keys of the mapping that it replaces, if there is one.
         problems: list[Problem] = []
         for name, value in smoke.items():
             if isinstance(value, dict):

@@ -46,7 +46,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return about how many rows the smallest part has, 1 if unknown.
+    """Return about how many rows the smallest part has at least, 1 if unknown.
 
     Parts are the rows for testing, fitting and validation.
     """
@@ -83,14 +83,15 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, PartSize]:
         return {
             name: PartSize(part.n_pos, part.shape[0]) for name, part in parts.items()
         }
-    (train, test), n_fit = divide_rows(trial, dataset)
-    rows = {"training": train, "test": test}
+    division = divide_rows(trial, dataset)
+    train = division.split.train
+    rows = {"training": train, "test": division.split.test}
     if trial.candidates and trial.folds:
         folds = divide_into_folds(trial, dataset, train)
         smallest_fold = min((fold.validation for fold in folds), key=len)
         rows["validation"] = train[smallest_fold]
     elif trial.candidates:
-        rows["validation"] = train[n_fit:]
+        rows["validation"] = train[division.n_fit :]
     sizes = {}
     for name, numbers in rows.items():
         n_pos = int(np.count_nonzero(dataset.y[numbers] > 0))
@@ -139,8 +140,8 @@ def divide_rows(trial: Trial, dataset: Dataset) -> RowDivision:
             dataset.y[train],
             trial.validation_size,
             [trial.seed, "validation"],
-            groups,
-            time,
+            groups=groups,
+            time=time,
         )
     except InputError:  # too few validation rows
         if needs_validation_rows:
@@ -238,6 +239,7 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     # interval.
     if rule.kind == "random":
         return keep_share(0.0, rule.test_size, rule.seed, "test")
+    # Of a ``kfold``, each fold has its interval of equal length.
     low = rule.fold / rule.n_splits
     high = (rule.fold + 1) / rule.n_splits
     return keep_share(low, high, rule.seed, "test")

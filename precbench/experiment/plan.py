@@ -52,8 +52,8 @@ class Plan:
         for trial, _key_of_trial in self.trials:
             if "epochs" in trial.params:
                 place = trial.dataset.name, trial.sweep
-                only_value = trial.params["epochs"]
-                epochs = trial.candidates.get("epochs", [only_value])
+                # the candidates if they are tuned, else the only value
+                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])
                 most[place] = max(most.get(place, 0), *epochs)
         return most
 

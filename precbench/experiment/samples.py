@@ -116,8 +116,8 @@ class InMemory:
         return len(self.y)
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit solvers with equal visits to the rows, or one solver; record the fits."""
-        if len(solvers) == 1:  # which may lack `visits`, which `fit_together` needs
+        """Fit one solver, or several with equal visits to the rows; call the traces."""
+        if len(solvers) == 1:  # it may lack `visits`, which `fit_together` needs
             solvers[0].fit(self.X, self.y, trace=traces[0])
         else:
             fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
@@ -234,7 +234,8 @@ class Rows:
     """The rows of a trial, scaled; each part is prepared once, at the first use."""
 
     def __init__(self, trial: Trial, dataset: Dataset):
-        self._trial, self._dataset = trial, dataset
+        self._trial = trial
+        self._dataset = dataset
 
     @cached_property
     def division(self) -> RowDivision:
@@ -311,7 +312,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> "_Prepared":
-        """The prepared training rows, and a function that prepares others in place."""
+        """The prepared training rows, and a function that prepares other rows."""
         trial = self._trial
         train = self.division.split.train
         X_train = self._dataset.gathered(train, train)
@@ -335,7 +336,7 @@ class Rows:
 
 class _Prepared(NamedTuple):
     X_train: Any
-    prepare: Callable[[Any], Any]  # other rows, in place
+    prepare: Callable[[Any], Any]  # returns other rows prepared, and overwrites them
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:

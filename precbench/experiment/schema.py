@@ -70,7 +70,7 @@ def _listed(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metric() -> dict[str, Any]:
-    """Return the schema of a name, or of ``{name: {parameters}}``."""
+    """Return the schema of a metric: a name, or ``{name: {parameters}}``."""
     with_parameters = {}
     for name, spec in METRICS.items():
         parameters = {key: _default(value) for key, value in spec.parameters.items()}

@@ -333,7 +333,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
         refuse(at((name,), [problem]))
     common = {}
     for key, value in info.data.get("common", {}).items():
-        if not is_tuned(value):
+        if not is_tuned(value):  # only solvers are tuned
             common[key] = value
     # `replace` takes the parameters that the metric has.
     inherited = Metric(name, {}).replace(**common)

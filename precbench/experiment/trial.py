@@ -148,11 +148,12 @@ class Trial:
         """
         candidates = self.candidates
         if self.draw is not None and self._leaves_some_out:
-            drawn = _draw_places(candidates, self.draw)
+            to_try = _draw_places(candidates, self.draw)
         else:
-            drawn = list(product(*(range(len(v)) for v in candidates.values())))
+            places_by_parameter = [range(len(v)) for v in candidates.values()]
+            to_try = list(product(*places_by_parameter))
         combinations = []
-        for places in drawn:
+        for places in to_try:  # one in the list of each parameter
             combination = {}
             for name, place in zip(candidates, places, strict=True):
                 combination[name] = candidates[name][place]
@@ -229,6 +230,7 @@ class Trial:
         return fields
 
     def _description_of_preprocessing(self) -> dict[str, Any]:
+        """Return what determines the rows between the data set and the solver."""
         fields: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
         # The scalings "none" and "unit-norm" fit nothing.
         if self.scaling not in ("none", "unit-norm"):
@@ -241,6 +243,7 @@ class Trial:
         return fields
 
     def _description_of_tuning(self) -> dict[str, Any]:
+        """Return what determines the choice of tuned parameters."""
         package = METRICS.package(self.metric.name)
         return {
             "candidates": self.candidates,

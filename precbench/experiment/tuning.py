@@ -49,5 +49,8 @@ def choose(
         )
     ranks = levels(list(means.values()))  # equal means have one rank
     best_rank = max(ranks)
-    best = [n for n, rank in zip(means, ranks, strict=True) if rank == best_rank]
+    best = []  # numbers of candidates
+    for number, rank in zip(means, ranks, strict=True):
+        if rank == best_rank:
+            best.append(number)
     return candidates[best[len(best) // 2]]

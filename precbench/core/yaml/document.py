@@ -201,6 +201,7 @@ class _Builder:
             if isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
             elif isinstance(event, yaml.DocumentStartEvent) and self.where:
+                # places are noted already, those of a first document
                 self._refuse(
                     event,
                     (),

@@ -51,6 +51,7 @@ class Archive(Section):
 
     @model_validator(mode="after")
     def _fits_its_packing(self) -> Self:
+        """Refuse keys that the packing lacks, or has no use for."""
         holds_several_files = self.packing in ("zip", "tar.gz")
         has_member = self.member is not None
         if holds_several_files and not has_member:
@@ -192,6 +193,7 @@ class Card(Section):
         return []
 
     def _check_columns(self) -> list[Problem]:
+        """Return the problem of feature columns, if they are not `features` many."""
         columns = self.feature_columns
         if columns is None or len(columns) == self.features:
             return []
@@ -201,6 +203,7 @@ class Card(Section):
         return at(("feature_columns",), [text])
 
     def _check_positives(self) -> list[Problem]:
+        """Return the problem of positives that leave no negatives."""
         if self.positives < self.rows:
             return []
         text = f"{self.positives} positives of {self.rows} rows leave no negatives"

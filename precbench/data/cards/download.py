@@ -77,6 +77,7 @@ def download(address: str, path: Path, limit: int) -> None:
 
 def _refuse_unsafe_redirect(answer: Any, **_: object) -> None:
     """Refuse to follow a redirect to http; requests calls this with every answer."""
+    # Without a redirect the target is the address of the answer itself, which is safe.
     target = answer.headers.get("location", "")
     with contextlib.suppress(ValueError):  # "http://[" stays, and is not safe
         target = urljoin(answer.url, target)
@@ -161,6 +162,7 @@ def _why_unreachable(error: Any, address: str) -> str:
 
 
 def _why_no_proxy(error: Exception, proxy: str) -> str:
+    """Say why a proxy gives no connection."""
     if _cause(error, ssl.SSLError):
         return _why_not_secure(error, proxy)
     reason = _reason(error)

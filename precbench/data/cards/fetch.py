@@ -92,12 +92,12 @@ def fetch(
     ]
     if not to_fetch:
         return reports
-    root = _mirror_address(mirror)
+    address = _mirror_address(mirror)
     is_allowed = accept_terms or card.terms is None
     unverified: dict[str, Path] = {}  # by the name of the file
     with _receiving(card) as folder:
         for file in to_fetch:
-            path = _obtain_somewhere(card, file, root, folder, is_allowed)
+            path = _obtain_somewhere(card, file, address, folder, is_allowed)
             if file.checksum:  # stays in the cache, even if a later file cannot be had
                 path.replace(_cached(card, file))
             else:
@@ -152,7 +152,9 @@ def _inspect(card: Card, file: File) -> FileReport:
     """Report on a file in the cache: its size and, if published, its checksum."""
     path = _cached(card, file)
     if not path.is_file():
-        return FileReport(file.name, "missing", path, file.checksum)
+        return FileReport(
+            name=file.name, status="missing", path=path, expected=file.checksum
+        )
     status: Literal["verified", "as added", "damaged"] = "as added"
     if _fault(file, path):
         status = "damaged"
@@ -268,7 +270,8 @@ def _obtain_somewhere(
 ) -> Path:
     """Write a file to a folder, from the first source that has it; return its path.
 
-    Its published addresses are sources if that `is_allowed`.
+    `mirror` is a folder or an address, "" for none. The published addresses of the file
+    are sources if that `is_allowed`.
     """
     sources = []
     if mirror:
@@ -358,7 +361,8 @@ def _take_out(file: File, source: _Source, packing: Packing, path: Path) -> None
 def _downloaded(file: File, source: _Source, folder: Path) -> Path:
     """Return the path of a packed file from elsewhere, downloaded once.
 
-    It is beside the files of the card, whose names begin with a letter or digit.
+    It is beside the files of the card, which never have its name: theirs begin with a
+    letter or digit, not a dot.
     """
     name = hashlib.sha256(source.address.encode()).hexdigest()
     path = folder / f".{name}"

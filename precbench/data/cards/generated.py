@@ -170,4 +170,5 @@ def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
     def excess(c: float) -> float:
         return frequencies(c).mean() - density
 
-    return frequencies(brentq(excess, 0, MOST_FREQUENT * n_features))
+    largest_c = MOST_FREQUENT * n_features  # makes all frequencies `MOST_FREQUENT`
+    return frequencies(brentq(excess, 0, largest_c))

@@ -85,13 +85,14 @@ def load_dataset(
         title = f"{card.title} (stand-in, synthetic)"
         is_stand_in = True
     sha256 = key_of(rows.identity)
+    arrays = _prepared(name, sha256, dtype, rows.make)
     return Dataset(
         name=name,
         title=title,
         sha256=sha256,
         stand_in=is_stand_in,
         n_train=card.train_rows,
-        **_prepared(name, sha256, dtype, rows.make)._asdict(),
+        **arrays._asdict(),
     )
 
 
@@ -208,8 +209,9 @@ def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype) -> Non
         (unfinished / "shape.json").write_text(
             json.dumps(arrays.X.shape), encoding="ascii"
         )
+        # Another process may have stored them meanwhile.
         is_cached = _load_prepared(name, sha256, dtype) is not None
-        if not is_cached:  # by another process, meanwhile
+        if not is_cached:
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.replace(folder)
 

@@ -96,7 +96,10 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
-    """Take the features from the first file, labels and patients from the second."""
+    """Take features from the first file, labels and patients from the second.
+
+    Patients are the groups of the rows.
+    """
     X = _table(paths[0])
     info = _table(paths[1])
     if len(X) != len(info):
@@ -112,7 +115,7 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
         )
     _, groups = np.unique(info[:, KDD08_PATIENT], return_inverse=True)
     y = _signs(info[:, KDD08_LABEL], card.positive)
-    return Arrays(X, y, groups.astype(np.int64))
+    return Arrays(X, y, groups=groups.astype(np.int64))
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -143,6 +146,10 @@ def _table(
     separator: str | None = None,  # None: blanks
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
+    """Return the numbers of a text file, always with rows and columns.
+
+    `converters` read the text of some columns, by the number of the column.
+    """
     try:
         return np.loadtxt(
             path, delimiter=separator, converters=converters, comments=None, ndmin=2

@@ -85,6 +85,7 @@ def _opened(
 
 
 def _find_member(tar: tarfile.TarFile, member: str) -> IO[bytes]:
+    """Return the content of a member, the tar being read from its start to there."""
     for entry in tar:
         if entry.name == member and entry.isfile():
             content = tar.extractfile(entry)
@@ -103,6 +104,7 @@ def _no_member(member: str, names: Sequence[str]) -> InputError:
 
 
 def _copy(content: IO[bytes], target: Path, limit: int) -> None:
+    """Write the content to `target`; refuse more than `limit` bytes."""
     n_bytes = 0
     with target.open("wb") as file:
         # To ask for one byte more than allowed also reads the checksum at the end.
