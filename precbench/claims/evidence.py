@@ -43,7 +43,7 @@ class Outcomes:
         return self._ok.groupby(_CELL, sort=False).indices
 
     def _curve(self, *key: str) -> pd.DataFrame:
-        """Return all checkpoints of a cell, with split as index."""
+        """Return all checkpoints of the cell with this key, with split as index."""
         self._cell(*key)  # raises if the cell is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
@@ -55,7 +55,10 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return by repetition the mean over its folds, if it has all of them."""
+        """Return the metric by repetition, as the mean over its folds.
+
+        A repetition that lacks a fold is left out.
+        """
         if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -65,7 +68,8 @@ class Outcomes:
         # The index is the number of the split; the folds of a repetition are successive
         # splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
-        return by_repetition.mean()[by_repetition.count() == folds]
+        has_all_folds = by_repetition.count() == folds
+        return by_repetition.mean()[has_all_folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
         """Raise `MissingError` if times are of different runs or machines."""
@@ -100,9 +104,10 @@ class Outcomes:
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
         # The end counts as well, if rows were seen.
         rows = rows[has_moved | (rows["final"] & has_begun)]
-        sign = -1 if metric in self.run.losses else 1
-        rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
-        return dict(iter(rows.groupby(level="split")))
+        sign = -1 if metric in self.run.losses else 1  # a larger value is better
+        rows = rows.assign(value=sign * rows["value"])
+        by_split = rows[["value", WALL_SECONDS]].groupby(level="split")
+        return dict(iter(by_split))
 
     def times(self, dataset: str, solver: str) -> pd.Series:
         """Return the seconds to the final weights by split; trials ran alone."""
@@ -123,7 +128,7 @@ class Outcomes:
         solver: str,
         metric: str,
         part: str = "test",
-        points: Iterable[str] = (),
+        points: Sequence[str] = (),
     ) -> pd.DataFrame:
         """Return the values by split (rows) and point of the sweep (columns).
 
@@ -137,7 +142,8 @@ class Outcomes:
                 f"the results of {self.run.name} lack the points {', '.join(missing)}"
                 " of the sweep: run the experiment with these values"
             )
-        return values[list(points) or values.columns].dropna()
+        columns = list(points) or values.columns
+        return values[columns].dropna()
 
     def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
         """Return the final rows, one for each trial."""
@@ -181,7 +187,7 @@ class Outcomes:
                 f"the results hold nothing of {dataset}: get its rows, see precbench"
                 f" data info {dataset}, and run again"
             )
-        # in all trials, or in some
+        # The rows were synthetic in all trials, or in some.
         if self.run.data[dataset].stand_in or dataset in self._stand_ins:
             raise MissingError(
                 f"synthetic data stood in for {dataset}: add the real files, see"

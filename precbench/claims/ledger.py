@@ -154,11 +154,12 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:
-    """Return a row of the CSV file, given by column."""
+    """Return the row of the ledger from the texts of a CSV row, by column."""
     error = row["smallest_error"]
     typed: dict[str, Any] = {
         "smallest_error": float(error) if error else None,
         "runs": int(row["runs"]),
         "verdict": Verdict(row["verdict"]),
     }
-    return LedgerRow(**row | typed)
+    fields_of_row: dict[str, Any] = {**row, **typed}
+    return LedgerRow(**fields_of_row)

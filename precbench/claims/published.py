@@ -71,7 +71,7 @@ class _Table(Section):
         cls, groups: dict[str, tuple[str, ...]], info: Any
     ) -> Any:
         """Refuse unknown columns and best groups, and columns that lack a solver."""
-        # Both were checked before; they are missing if they were refused.
+        # Columns and rows were checked before; they are missing if they were refused.
         columns = info.data.get("columns", {})
         rows = info.data.get("rows", {})
         problems: list[Problem] = []
@@ -79,12 +79,14 @@ class _Table(Section):
             for i, column in enumerate(members):
                 mistakes = unknown("column of this table", column, columns)
                 problems += at((name, i), mistakes)
-        best = {name: row.best for name, row in rows.items() if row.best is not None}
-        for name, group in best.items():
-            mistakes = unknown(f"group (best of row {name})", group, groups)
+        best_of_rows = {
+            row_name: row.best for row_name, row in rows.items() if row.best is not None
+        }
+        for row_name, group in best_of_rows.items():
+            mistakes = unknown(f"group (best of row {row_name})", group, groups)
             problems += at((), mistakes)  # the place is ``groups`` itself
         # The best group of a row is a claim about solvers.
-        if best:
+        if best_of_rows:
             for column, fields in columns.items():
                 if "solver" not in fields:
                     mistake = f"column {column} has no solver, which best needs"
@@ -278,7 +280,10 @@ def _problems_in(error: ValidationError, entry: _Unchecked) -> Iterator[Problem]
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
-    """Yield the fields of the claims of a file: its tables, then single claims."""
+    """Yield the fields of the claims of a file: its tables, then single claims.
+
+    All claims inherit the fields `common`.
+    """
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             # Mistakes in the claims of a row are reported at the row: no places.
@@ -292,7 +297,8 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
                 yield _Unchecked(keys, _merged(common, fields), values, places={})
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, entry in enumerate(published.claims):
-        yield from _repeated(entry, _Unchecked(("claims", number), common, {}, places))
+        outer = _Unchecked(("claims", number), common, values={}, places=places)
+        yield from _repeated(entry, outer)
 
 
 class _Choice(NamedTuple):
@@ -306,7 +312,8 @@ class _Choice(NamedTuple):
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, once for each combination of values under ``for``.
 
-    They inherit the fields and the values of placeholders of the `outer` entries.
+    They inherit the fields and the values of placeholders of the entries around this
+    one, which `outer` holds with the place of this one.
     """
     keys = outer.keys
     own = entry.model_extra or {}  # all keys but ``for`` and ``claims``
@@ -359,7 +366,7 @@ def _filled(
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
-    """Yield by cell of a row the name of its column and the fields of its claim."""
+    """Yield the column and the fields of the claim of each cell of row `name`."""
     of_row: Fields = {}
     if table.kind == "mean":
         # The trend of a mean is its difference from the first cell of its row.
@@ -390,7 +397,7 @@ _ABOUT_DIGITS = ("power_of_ten", "logarithm")
 
 
 def _best(table: _Table, name: str, group: str) -> Fields:
-    """Return the fields of the claim that the best cell of a row is in a group."""
+    """Return the fields of the claim that the best cell of row `name` is in a group."""
     fields = _merged(table.common, table.rows[name].fields)
     for field in _ABOUT_DIGITS:
         fields.pop(field, None)

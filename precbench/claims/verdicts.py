@@ -139,14 +139,16 @@ def place(rows: Sequence[PrintedRow]) -> list[Placement]:
     """
     distances = [_distances(printed, samples) for printed, samples in rows]
     with np.errstate(divide="ignore"):  # a distance of 0 has the logarithm -inf
-        log_printed = np.log([d.of_print for d in distances])  # by row
-        log_samples = np.log([d.of_samples for d in distances])  # by row and repetition
+        # by row
+        log_printed = np.log([of_row.of_print for of_row in distances])
+        # by row and repetition
+        log_samples = np.log([of_row.of_samples for of_row in distances])
     # The logarithms d of a row are scaled to (d - middle) / (high - middle), so that 0
     # is the median of its repetitions and 1 their 95 % point.
     middle = np.median(log_samples, axis=1)
     high = np.quantile(log_samples, 1 - LEVEL, axis=1)
     scaled_print = (log_printed - middle) / (high - middle)
-    scaled_samples = (log_samples.T - middle) / (high - middle)
+    scaled_samples = (log_samples.T - middle) / (high - middle)  # by repetition and row
     farthest = scaled_samples.max(axis=1)  # of all rows, by repetition
     # Only a print beyond the threshold has `p_of_all` <= `LEVEL`, see `_p_value`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
@@ -184,18 +186,19 @@ def _distances(
     centre = samples.mean(axis=0)
     spread = samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    # axes along which repetitions vary by more than rounding; s[0]: most
+    # axes along which repetitions vary by more than rounding; along the first they
+    # vary most
     used = s > 1e-9 * s[0]
     along = axes[used] / s[used, None]  # S^-1 A'
     unused = axes[~used]
     # An error of cell j alone, of e standard deviations, has the squared distance
-    # (n - 1) |column j of S^-1 A'|^2 e^2. Any error of a cell that follows from the
-    # others is infinitely far out.
+    # (n - 1) |column j of S^-1 A'|^2 e^2. A cell with a part along an unused axis
+    # follows from the others: any error of it is infinitely far out.
     unit_errors = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     follows = np.abs(unused).max(axis=0, initial=0) > 1e-6
     return _Distances(
-        _distance_of_print((printed - centre) / spread, along, unused, n),
-        _distances_of_samples(u[:, used], n),
+        of_print=_distance_of_print((printed - centre) / spread, along, unused, n),
+        of_samples=_distances_of_samples(u[:, used], n),
         unit_errors=np.where(follows, 0.0, unit_errors),
     )
 
@@ -236,7 +239,8 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
     n = len(sample)
     if n <= 3:
         return False
-    # A quartile moves a place at most: inner places are compared.
+    # Whichever repetition is left out, the lower quartile of the others is at most
+    # `lower`, and their upper quartile at least `upper`.
     ordered = np.sort(sample)
     lower = ordered[math.ceil((n - 2) / 4) + 1]
     upper = ordered[3 * (n - 2) // 4]

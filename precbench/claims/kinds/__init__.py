@@ -23,7 +23,7 @@ _BUILT_IN = {
 
 
 def _checked(kind: object) -> type[Claim]:
-    # the class itself; raises for any other object
+    """Return a class of claims as it is; refuse any other object."""
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
         raise InputError(
             f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim;"

@@ -305,7 +305,7 @@ class Claim(Section):
             n = int((rows["stopped"] == by).sum())
             if n:
                 text = f"a {by} stopped {solver} in {n} of {len(rows)} on {dataset}"
-                yield _EndedEarly(solver, 2 * n >= len(rows), text)
+                yield _EndedEarly(solver, is_serious=2 * n >= len(rows), text=text)
 
     def _unconverged(self, evidence: Evidence) -> Iterator[_EndedEarly]:
         """Yield how many trials ended at max_iter, before the tolerance, by data set.
@@ -317,12 +317,12 @@ class Claim(Section):
         for solver, dataset, rows in self._final_rows(evidence):
             if solver != self.minimum.solver:
                 continue
-            # Others that have not converged were stopped by a limit.
+            # Where `stopped` names a limit, the limit ended the trial, not max_iter.
             is_at_max_iter = (rows["converged"] == "False") & (rows["stopped"] == "")
             n = int(is_at_max_iter.sum())
             if n:
                 text = f"{solver} ended at max_iter in {n} of {len(rows)} on {dataset}"
-                yield _EndedEarly(solver, 2 * n >= len(rows), text)
+                yield _EndedEarly(solver, is_serious=2 * n >= len(rows), text=text)
 
     def _final_rows(self, evidence: Evidence) -> Iterator[_FinalRows]:
         """Yield the final rows of the solvers on the data sets, if measured."""
@@ -449,7 +449,8 @@ def _results_of(
     return results[experiment]
 
 
-def _joined(*reasons: str) -> str:  # without reasons that are ""
+def _joined(*reasons: str) -> str:
+    """Return the reasons in one text, without empty ones."""
     return "; ".join(filter(None, reasons))
 
 

@@ -104,18 +104,20 @@ class MeanClaim(MeasuredClaim):
             unit = parse_printed(self.printed, self.power_of_ten).unit
             rounding = 1e-9 * unit  # of the difference
             holds = distance <= max(self.margin, unit / 2) + rounding
-            return cell.row(*self.judged(holds), **fields)
+            return cell.ledger_row(*self.judged(holds), **fields)
 
         limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
         fields["smallest_error"] = cell.relative(limit)
         if distance <= limit:
-            return cell.row(*self.judged(holds=True), **fields)
+            return cell.ledger_row(*self.judged(holds=True), **fields)
         trend = _trend(cell, evidence)
         fields["reason"] = (
             f"farther than {limit:.3g}, which chance allows for means of {self.runs};"
             f" {trend.text}"
         )
-        return cell.row(*self.judged(holds=False, trend=trend.is_as_printed), **fields)
+        return cell.ledger_row(
+            *self.judged(holds=False, trend=trend.is_as_printed), **fields
+        )
 
     @classmethod
     def judge_all(
@@ -151,13 +153,13 @@ class _Draws(NamedTuple):
         )
 
     def relative(self, error: float) -> float | None:
-        """Return an error as a share of our mean, which is None if the mean is 0."""
-        if self.claim.logarithm:
+        """Return an error as a share of our mean; None if the mean is 0."""
+        if self.claim.logarithm:  # an error of e multiplies the mean by exp(e)
             return float(np.expm1(error))
         mean = float(self.draws.mean())
         return error / abs(mean) if mean != 0 else None
 
-    def row(
+    def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
         """Return the row of the ledger with median and quartiles of our draws."""
@@ -173,7 +175,7 @@ class _Draws(NamedTuple):
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
         """Return the row of the ledger if draws are too few or unsuitable."""
-        return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
+        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     @property
     def obstacle(self) -> str:
@@ -321,7 +323,7 @@ def _judge_cell(
         reason += f"; {ambiguity}"
     else:
         verdict, deviations = claim.judged(holds=True)
-    return cell.row(verdict, deviations, reason=reason, smallest_error=error)
+    return cell.ledger_row(verdict, deviations, reason=reason, smallest_error=error)
 
 
 class _Trend(NamedTuple):
@@ -335,11 +337,12 @@ def _trend(cell: _Draws, evidence: Evidence) -> _Trend:
     """Compare a cell with the first of its row, by a sign test over our draws."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
-        return _Trend(False, "it is the first of its row")
+        return _Trend(is_as_printed=False, text="it is the first of its row")
     try:
         first = claim.model_copy(update={"solver": claim.first_solver}).draws(evidence)
     except MissingError:
-        return _Trend(False, "the first of its row was not measured")
+        text = "the first of its row was not measured"
+        return _Trend(is_as_printed=False, text=text)
     own, of_first = cell.draws.align(first.draws, join="inner")
     # Times the sign of the printed difference, draws are larger on the printed side;
     # if the prints are equal, all draws tie.

@@ -221,6 +221,8 @@ class RatioClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the median over the splits of the ratio of the two times."""
         outcomes = self.results_in(evidence.outcomes)
+        # They are read for times to an accuracy as well: `times` refuses trials that
+        # ran in parallel.
         times = pd.DataFrame(
             {
                 "slower": outcomes.times(self.dataset, self.slower),
@@ -312,7 +314,9 @@ class VariationClaim(Claim):
             self.dataset, self.solver, self.metric, points=self.points
         )
         means = values.mean()
-        variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
+        variation = np.nan
+        if means.max() > 0:
+            variation = 1 - means.min() / means.max()
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)

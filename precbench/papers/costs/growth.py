@@ -99,9 +99,8 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     if curve.measure == "bytes":
         return _bytes(solver, X, y)
     seconds = timed_fit(solver, X, y)
-    return max(
-        seconds.after_checks, 1e-9
-    )  # above 0, for the slope of logs, see `exponent`
+    # above 0, as the slope of its logarithm is compared with `exponent`
+    return max(seconds.after_checks, 1e-9)
 
 
 def _bytes(solver: Ranker, X: Any, y: Any) -> float:

@@ -234,9 +234,8 @@ def _fit_skewed(
         )
         rng = repetition.rng(_SKEW, n_pos, pairs)
         lcbr = LCBR(pairs, radius=radius, random_state=rng).fit(X, y)
-        yield _Record(
-            "skew", components, "lcbr", "auc", mixture.auc(lcbr.coef_), pairs, share
-        )
+        auc = mixture.auc(lcbr.coef_)
+        yield _Record("skew", components, "lcbr", "auc", auc, pairs=pairs, share=share)
 
 
 # The names that pandas has for the statistics.
@@ -272,7 +271,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     # of a method; for ``accumulation``, the seconds that each of the two takes beyond a
     # fit on one pair. The paper states that LCBR is 100 times as fast.
     yield _speed_row(np.nan, "lcbr", pairs, "stated", 100.0)
-    # BBR draws no pairs: 0
+    # BBR draws no pairs: 0, as a key with NaN would not be found.
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})
     keys = ["measure", "components", "method", "pairs"]
     least = timed.set_index(keys)["value"].to_dict()

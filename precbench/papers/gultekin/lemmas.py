@@ -86,7 +86,7 @@ class Bounds(NamedTuple):
         high = 1.0  # doubled until the root lies below `high`
         while excess(high) > 0:
             high *= 2
-        return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
+        return float(brentq(excess, 1e-9, high))  # where it is 0
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
         """Return the eps for which Lemma 2 (i) gives delta; `norm` is ||Sigma_N||.
@@ -201,7 +201,15 @@ def pair_bounds(
                 statement.name, n, statement.pairs, statement.values, delta, stated
             )
     for n, excess in at_zero.items():
-        yield _Row("deviation", "w = 0", n, np.nan, np.nan, "measured", excess)
+        yield _Row(
+            what="deviation",
+            statement="w = 0",
+            rows=n,
+            pairs=np.nan,
+            epsilon=np.nan,
+            quantity="measured",
+            value=excess,
+        )
     last = rows[-1]
     for statement in statements[last]:
         yield from _probabilities(statement, last, delta, points, bounds)
@@ -225,6 +233,7 @@ class _QuadraticRisk(NamedTuple):
         return float(np.linalg.norm(self.second, 2))
 
     def minimiser(self, radius: float) -> NDArray[np.float64]:
+        # The mean of z lies in the range of the mean of z z', but for rounding.
         return minimise_over_ball(self.second, self.mean, radius, mean_in_range=True)
 
 
@@ -335,7 +344,9 @@ def _pair_deviations(
     """Draw s pairs of one sample many times, and measure how far they are from it."""
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
-    quadratic, linear, excesses = [], [], []
+    quadratic = []
+    linear = []
+    excesses = []
     for _ in range(draws):
         pair_risk = sample.risk_of(s, rng)  # R_S
         difference = pair_risk - risk
@@ -344,7 +355,11 @@ def _pair_deviations(
         linear.append(2 * radius * float(np.linalg.norm(difference.mean)))
         w_s = pair_risk.minimiser(radius)
         excesses.append(risk(w_s) - least)
-    return _PairDeviations(np.array(quadratic), np.array(linear), np.array(excesses))
+    return _PairDeviations(
+        quadratic=np.array(quadratic),
+        linear=np.array(linear),
+        theorem_2=np.array(excesses),
+    )
 
 
 def _compare_samples(
@@ -461,7 +476,13 @@ def _curves(
     for quantity, values in curves.items():
         for eps, value in zip(epsilon, np.minimum(values, 1), strict=True):
             yield _Row(
-                "probability", statement, n, s, float(eps), quantity, float(value)
+                what="probability",
+                statement=statement,
+                rows=n,
+                pairs=s,
+                epsilon=float(eps),
+                quantity=quantity,
+                value=float(value),
             )
 
 
@@ -482,5 +503,13 @@ def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     for name, b in bounds_of(radius, n_features=1).items():
         curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)
         ratio = float(np.max(exact / curves[name]))
-        yield _Row("largest ratio", statement, np.nan, s, np.nan, name, ratio)
+        yield _Row(
+            what="largest ratio",
+            statement=statement,
+            rows=np.nan,
+            pairs=s,
+            epsilon=np.nan,
+            quantity=name,
+            value=ratio,
+        )
     yield from _curves(statement, np.nan, s, epsilon, curves)

@@ -150,5 +150,7 @@ def draw_mixture_pair(
         axes, _ = np.linalg.qr(rng.standard_normal((n_features, n_features)))
         covariance = (axes * (variances / variances.mean())) @ axes.T
     return MixturePair(
-        np.full(n_components, 1 / n_components), means, sigma**2 * covariance
+        weights=np.full(n_components, 1 / n_components),
+        means=means,
+        covariance=sigma**2 * covariance,
     )

@@ -179,7 +179,7 @@ def _regret_and_bounds(
 
 
 class _Regret(NamedTuple):
-    """The regret of a fitted player, not divided."""
+    """The regret of a fitted player in sums of losses, not in means."""
 
     at_least: float
     error: float  # the most by which it is larger
@@ -360,6 +360,7 @@ def _case_2_1(points: _Points) -> float:
     sorted_at_v = np.sort(at_v[:-1])[::-1]
     in_case = (at_w[-1] <= sorted_at_w) & (at_v[-1] <= sorted_at_v)
     change = 2 * (sorted_at_w - sorted_at_v) - (at_w[-1] - at_v[-1])
+    # The case is the same with w and v exchanged, so both signs of the change count.
     return float(np.abs(change[in_case]).max(initial=0.0)) / points.distance
 
 

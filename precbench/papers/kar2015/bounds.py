@@ -287,10 +287,20 @@ class _Variant(NamedTuple):
 
 
 _AVG = _Variant(
-    "avg", "perceptron-avg", "Theorem 7", "Corollary 8", "average", "Lemma 19"
+    surrogate="avg",
+    solver="perceptron-avg",
+    theorem="Theorem 7",
+    corollary="Corollary 8",
+    margin="average",
+    lemma="Lemma 19",
 )
 _MAX = _Variant(
-    "max", "perceptron-max", "Theorem 9", "Corollary 10", "strong", "Lemma 20"
+    surrogate="max",
+    solver="perceptron-max",
+    theorem="Theorem 9",
+    corollary="Corollary 10",
+    margin="strong",
+    lemma="Lemma 20",
 )
 
 
@@ -433,7 +443,8 @@ def _convergence(
     rows.
     """
     population = stream.population
-    # at the multiples in the ball, and at its edge, or at the last multiple
+    # The explicit part is the least surrogate at multiples of w*: at those in the ball,
+    # and at its edge, or at 1e3, the last of `_MULTIPLES`, if the edge is farther out.
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]
     largest_multiple = min(radius, 1e3)
     at_edge = population.measured(
@@ -562,6 +573,7 @@ def _top_averages(
     """
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # of all rows, best first
+    # A row for each sample: the places of its rows in `h`, best first.
     ranks = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)
     of_samples = h[ranks[:, : ceil_share(share, size)]].mean(axis=1)
     of_all_rows = h[: ceil_share(share, len(h))].mean()

@@ -79,6 +79,7 @@ def precision_laws(
 def _rows(
     law: _Law, scores: str, excess: float, control: float, vectors: int
 ) -> Iterator[_LawRow]:
+    """Yield the rows of a law tried on so many score vectors of a kind."""
     values = {
         "excess": excess,
         "control": control,
@@ -112,6 +113,7 @@ _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 
 
 def _draw_case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
+    """Draw scores of a kind in `_SORTS`, for 4 to `most_rows` rows, labels and k."""
     n = int(rng.integers(4, most_rows + 1))
     n_pos = int(rng.integers(2, n))
     scores = _SORTS[sort](rng, n)
@@ -137,7 +139,7 @@ def _climb(
         scores[rng.integers(len(scores))] = score
         moved = case._replace(scores=scores)
         reached = _relative(quantity, moved)
-        if reached >= best:
+        if reached >= best:  # equal: the climb goes on from another case
             case = moved
             best = reached
     return best

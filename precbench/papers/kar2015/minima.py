@@ -178,7 +178,7 @@ def cutting_plane_minima(
             trace = _FitTrace(measure, test, y_test)
             solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
-                # the summary has "converged"
+                # The summary says whether the fit has converged.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 solver.fit(
                     train, y_train, trace=trace if shows_all_iterates else untraced
@@ -318,11 +318,12 @@ def _sums_can_be_equal(
     n_more: int,
 ) -> bool:
     """Return whether a weighted sum of negatives can equal one of positives."""
-    # Equal sums with some of the negatives are equal sums. So the programme begins with
-    # those that lie farthest towards the positives, and adds those whose prices say
-    # that they reduce the distance of the sums. There are none with all negatives, if
-    # in the direction of the prices the highest sum of negatives lies below the lowest
-    # of positives.
+    # A programme with few negatives is quick, and if it makes the sums equal, they can
+    # be equal with all negatives. The first one has the negatives that lie farthest
+    # towards the positives. The prices of its constraints are a direction: if along it
+    # the highest sum of any negatives lies below the lowest of positives, no sums are
+    # equal. Else the next programme has more negatives: those that, by the prices,
+    # reduce the distance of the sums.
     n_first = max(n_first, 2 * of_neg.least_rows)
     towards_pos = neg @ (_mean(pos) - _mean(neg))
     used = np.argsort(-towards_pos, kind="stable")[:n_first]
@@ -336,6 +337,7 @@ def _sums_can_be_equal(
         lowest = of_pos.most * np.sort(scores_of_pos)[: of_pos.least_rows].sum()
         if lowest - highest > _SAME:
             return False
+        # by how much the weight of a negative reduces the distance, at these prices
         gain = scores_of_neg + solution.price_of_total
         gain[used] = 0
         best = np.argsort(-gain, kind="stable")[:n_more]
@@ -369,15 +371,16 @@ def _least_distance(
     n_neg, n_features = neg.shape
     n_pos = pos.shape[0]
     one = sparse.eye_array(n_features)
+    # rows: the features, the sum of u, the sum of v
     blocks = [
         [sparse.csc_array(neg.T), sparse.csc_array(-pos.T), one, -one],
         [np.ones((1, n_neg)), None, None, None],
         [None, np.ones((1, n_pos)), None, None],
     ]
-    sizes = [n_neg, n_pos, 2 * n_features]
+    sizes = [n_neg, n_pos, 2 * n_features]  # of u, of v, of d+ and d- together
     bounds = [[0, of_neg.most], [0, of_pos.most], [0, np.inf]]
     result = linprog(
-        np.repeat([0.0, 0.0, 1.0], sizes),
+        np.repeat([0.0, 0.0, 1.0], sizes),  # the sum of all d+ and d- is minimised
         A_eq=sparse.block_array(blocks, format="csc"),
         b_eq=np.append(np.zeros(n_features), [of_neg.total, of_pos.total]),
         bounds=np.repeat(bounds, sizes, axis=0),

@@ -246,10 +246,11 @@ class _LineSample(NamedTuple):
 
 def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> _LineSample:
     """Draw n rows by the distribution of `one_dimensional`."""
-    # of the `_INTERVALS` but the last, their shares cumulated
+    # the cumulated probabilities of the `_INTERVALS`, without the last
     ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
     interval = np.searchsorted(ends, rng.random(n), side="right")
     labels = np.array([1, -1, 1, -1])[interval]
+    # Interval j begins at j - 2, and has the length 1.
     return _LineSample(labels, x=interval - 2 + rng.random(n))
 
 

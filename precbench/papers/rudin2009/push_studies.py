@@ -177,7 +177,8 @@ def _draw_shares(axes: Axes, name: str, pairs: pd.DataFrame) -> None:
 
 
 def _draw_curves(figure: SubFigure, result: Result, x: str, ylabel: str) -> None:
-    table = result.values.dropna(subset=x)
+    """Draw all curves over the column `x`."""
+    table = result.values.dropna(subset=x)  # without the facts, which have no x
     table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
     draw_panels(
         figure,

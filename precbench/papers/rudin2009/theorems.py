@@ -217,7 +217,7 @@ def _lipschitz(
             # scores, the positives first
             f_1 = rng.standard_normal(n_pos + n_neg)
             f_2 = f_1 + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f_1.size)
-            # rows of the sample
+            # three rows of each class are the sample
             i = rng.integers(0, n_pos, 3)
             k = n_pos + rng.integers(0, n_neg, 3)
             l_1 = _ramp_risk(f_1[:n_pos], f_1[n_pos:], theta, p)
@@ -241,7 +241,7 @@ class _Projections(NamedTuple):
 
     @property
     def steps(self) -> NDArray[np.float64]:
-        """Margins whose mean zero-one loss is phi."""
+        """The margins of 8 zero-one losses; phi is their mean, a ramp in steps."""
         return self.theta * (np.arange(8) + 0.5) / 8
 
     def true_risks(self, p: float) -> NDArray[np.float64]:
@@ -294,11 +294,11 @@ def _generalisation(
     true_risks = {p: class_of_rankers.true_risks(p) for p in powers}
     true_risk_of_first = {p: class_of_rankers.true_risk_of_first(p) for p in powers}
     for n in sizes:
-        training_sets = [_draw_heights(rng, class_of_rankers, n) for _ in range(draws)]
+        all_heights = [_draw_heights(rng, class_of_rankers, n) for _ in range(draws)]
         for p in powers:
             excesses = []  # the largest of all rankers
             excesses_of_first = []
-            for heights in training_sets:
+            for heights in all_heights:  # of a training set
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights.with_margin]
                 excesses.append(float(np.max(true_risks[p] - empirical)))
                 empirical_of_first = float(np.mean(heights.of_first**p)) ** (1 / p)
@@ -321,18 +321,18 @@ def _generalisation(
 def _draw_heights(rng: np.random.Generator, rankers: _Projections, n: int) -> _Heights:
     """Draw n rows of each class, and return the heights of the negatives."""
     X_pos, X_neg = rng.standard_normal((2, n, rankers.directions.shape[1]))
-    heights = []
+    with_margin = []
     for direction, shift in zip(rankers.directions, rankers.shifts, strict=True):
         pos = np.sort(X_pos @ direction + shift)
         neg = np.sort(X_neg @ direction)
-        heights.append(np.searchsorted(pos, neg + rankers.theta, "right") / n)
+        with_margin.append(np.searchsorted(pos, neg + rankers.theta, "right") / n)
     pos_of_first = np.sort(X_pos @ rankers.directions[0] + rankers.shifts[0])
     neg_of_first = np.sort(X_neg @ rankers.directions[0])
     counts = [
         np.searchsorted(pos_of_first, neg_of_first + step, "right")
         for step in rankers.steps
     ]
-    return _Heights(heights, np.mean(counts, axis=0) / n)
+    return _Heights(with_margin, of_first=np.mean(counts, axis=0) / n)
 
 
 def _epsilon(cover: int, n: int, p: float, *, divisor: int, least: float) -> float:
