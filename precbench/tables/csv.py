@@ -131,6 +131,7 @@ def read_csv(
         for frame in blocks:
             raw = pd.DataFrame(index=frame.index)
             if raw_columns:
+                # in the order of `keep`, not in that of the file
                 raw = next(raw_blocks)[raw_columns]
             if dialect.places is not None:
                 # pandas has numbered the rows without the blank ones
@@ -200,9 +201,16 @@ def detect_dialect(path: Path, kind: str, layout: Layout, scan: TextScan) -> Dia
     places = None
     if scan.may_have_blank_rows:
         rows = _number_rows(open_text, head.separator)
-        places = np.array(rows.with_value[1:], dtype=np.intp) - 1
+        below_names = rows.with_value[1:]
+        places = np.array(below_names, dtype=np.intp) - 1  # the first row below is 0
         options["skiprows"] = rows.without_value
-    return Dialect(header, head.separator, open_text, places, options)
+    return Dialect(
+        header=header,
+        separator=head.separator,
+        open_text=open_text,
+        places=places,
+        pandas_options=options,
+    )
 
 
 class _Head(NamedTuple):
@@ -219,19 +227,19 @@ def _read_head(path: Path, kind: str, layout: Layout, encoding: str) -> _Head:
     with _long_values(), _text_below(path, encoding, n_above) as text:
         lines = list(islice(text, _SAMPLE_LINES))
         hint = _separator_for_excel(lines)
-        if hint is not None:
+        if hint is not None:  # the first line is no row
             n_above += 1
             lines = lines[1:]
         separator = layout.separator or hint or _separator(lines, SEPARATORS[kind])
         _refuse_several_blanks(path, lines, separator)
-        n_blank = 0  # lines of rows without a value
+        n_blank = 0  # lines of the rows without a value that come first
         names: list[str] = []
         rows = csv.reader(chain(lines, text), delimiter=separator)
         for row in rows:
             names = row
             if _has_value(row):
                 break
-            n_blank = rows.line_num
+            n_blank = rows.line_num  # lines read so far; a row may have several
     return _Head(separator, names, n_above + n_blank)
 
 
@@ -277,6 +285,7 @@ def _refuse_several_blanks(path: Path, lines: Sequence[str], separator: str) -> 
         return
     filled = [line for line in lines if line.strip()]
     lengths = {len(row) for row in csv.reader(filled, delimiter=separator)}
+    # or one blank in front, as of numbers that are aligned to the right
     has_several = any("  " in line.strip() or line.startswith(" ") for line in filled)
     if has_several and len(lengths) > 1:
         raise InputError(
@@ -336,9 +345,11 @@ def scan_text(path: Path, layout: Layout) -> TextScan:
         chunk = stream.read(_CHUNK_BYTES)
         wide = _wide_encoding(chunk)
         if wide is not None:  # its rows are not looked at
-            return TextScan(layout.encoding or wide, True, b"")
+            return TextScan(
+                layout.encoding or wide, may_have_blank_rows=True, unended_line=b""
+            )
         while chunk:
-            # earlier versions read 1\0.5 as 1
+            # Earlier versions of pandas read 1\0.5 as 1.
             if b"\0" in chunk and not PANDAS_IS_EXACT:
                 raise InputError(
                     f"{path}: the file holds a NUL character; get the file again"
@@ -369,6 +380,7 @@ class _LineScan:
         self._blank_end = b""
 
     def feed(self, chunk: bytes) -> None:
+        """Look through the next chunk of the file."""
         # Line ends are held back until text follows, as blank lines at the end do not
         # count.
         text = self._blank_end + chunk
@@ -445,6 +457,8 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame, separator: str) -> None:
         of_many_lines = values[values.str.contains("\n", regex=False, na=False)]
         n_breaks = of_many_lines.str.count("\n")
         n_found = of_many_lines.str.count(separator_in_row)
+        # The rest of one row, whole rows and the beginning of another have together
+        # the separators of a row for each line break.
         holds_rows = n_found == n_breaks * n_separators
         is_odd = (n_breaks >= _MANY_LINES) | holds_rows
         if is_odd.any():

@@ -88,7 +88,7 @@ def content_of(
     # What the column holds, by the first description that fits
     if not is_present.any():
         return Content("nothing", numbers)
-    # 1.234 may be 1234, unless a decimal point is given.
+    # 1.234 may be 1234, but not as a time, nor where a decimal point is given.
     may_be_grouped = not is_time and decimal != "." and _has_grouped_text(values)
     if _all_numbers(numbers, is_present) and not may_be_grouped:
         known = values[is_present]
@@ -127,20 +127,23 @@ def _are_dates_in_digits(
     values: pd.Series, where: str, date_format: str, is_time: bool
 ) -> bool:
     """Return whether numbers such as 31052024 are dates in a format."""
-    share = moments_of(values, where, date_format).notna().mean()
-    if is_time and share > 0.5:
+    share_of_dates = moments_of(values, where, date_format).notna().mean()
+    if is_time and share_of_dates > 0.5:
         return True
     # A format of days, unlike one of years, gives back a whole date; one with other
     # characters than digits, such as %m.%Y, fits no number by chance.
     example = EXAMPLE.strftime(date_format)
     is_of_days = datetime.strptime(example, date_format) == EXAMPLE
-    return share == 1 and (is_of_days or not example.isdigit())
+    return share_of_dates == 1 and (is_of_days or not example.isdigit())
 
 
 def _detect_amounts(
     values: pd.Series, is_present: NDArray[np.bool_], decimal: Decimal | None
 ) -> Content | None:
-    """Return amounts and the decimal marks that fit all of them, or None."""
+    """Return a column as amounts, with the decimal marks that fit all its values.
+
+    None if no mark fits.
+    """
     marks: tuple[Decimal, ...] = (".", ",") if decimal is None else (decimal,)
     amounts = {}
     for mark in marks:
@@ -233,7 +236,7 @@ def _amount(value: object, decimal: str) -> float:
     separator = "," if decimal == "." else "."
     thousands = f"[{separator}'’{_BLANKS}]"
     text = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
-    # (8.14) and 8.14- are -8.14; 2- may be a mark at school
+    # (8.14) and 8.14- are -8.14; 2- stays text, as it may be a mark at school
     signed = re.sub(r"^\((.+)\)$|^(.+[.,]\d+)-$", r"-\1\2", text)
     # Drop a currency before or behind the number, and keep the sign, which may precede
     # it.
@@ -317,18 +320,18 @@ def check_date_format(text: str | None) -> None:
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
-    """Return the formats in which all texts are dates, of which one may be given."""
+    """Return the formats in which all texts are dates: `date_format`, or usual ones."""
     if date_format is not None:
-        formats = [date_format]
+        candidates = [date_format]
     elif re.match(OTHER_DATE, texts[0]):
-        formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
+        candidates = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     else:
         return []  # the first text does not look like a date
     distinct = pd.Series(texts).drop_duplicates()
     fitting = []
-    for notation in formats:
-        if pd.to_datetime(distinct, format=notation, errors="coerce").notna().all():
-            fitting.append(notation)
+    for candidate in candidates:
+        if pd.to_datetime(distinct, format=candidate, errors="coerce").notna().all():
+            fitting.append(candidate)
     return fitting
 
 

@@ -56,10 +56,11 @@ def dotted_date(
 def _may_be_dates(known: NDArray[np.float64]) -> bool:
     """Return whether numbers can have parts of dates, without a look at their texts."""
     whole = np.floor(known)
-    decimals = np.round((known - whole) * 10**_DECIMALS)
+    decimals = np.round((known - whole) * 10**_DECIMALS)  # 100 for .01
     are_years = (decimals >= 1900) & (decimals <= _LAST_YEAR)
     if (are_years & (whole <= _LAST_WEEK)).all():  # such as 01.2023
         return True
+    # .01 to .99, of which the last two of the four digits are 0
     have_two_digits = (decimals % 100 == 0) & (decimals >= 100)
     if not have_two_digits.all():
         return False
@@ -105,6 +106,7 @@ def _year_and_month(texts: pd.Series) -> DottedDate | None:
     if not (_are_years(years) and _are_weeks(periods)):
         return None
     lengths = texts.str.len()
+    # Numbers such as 2023.1 to 2023.9 alone may be no dates.
     all_have_one_digit = (lengths == len("2023.1")).all()
     if periods.max() <= 12 and not all_have_one_digit:
         return DottedDate("a year and a month", "%Y.%m")
@@ -123,9 +125,10 @@ def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
     parts = _parts(texts, r"(\d{1,2})\.(\d{2})")
     if parts is None:
         return None
-    has_zeros = texts.str.match(r"0\d").any() and (texts.str.len() == 5).all()
+    all_have_two_digits = (texts.str.len() == len("02.01")).all()
+    are_padded = all_have_two_digits and texts.str.match(r"0\d").any()
     are_many_times = is_time and len(texts) >= _FEWEST_PLAIN
-    if not (has_zeros or are_many_times):
+    if not (are_padded or are_many_times):
         return None
     first, second = parts
     can_be_day_first = first.between(1, 31).all() and second.between(1, 12).all()
@@ -133,13 +136,17 @@ def _day_and_month(texts: pd.Series, is_time: bool) -> DottedDate | None:
     if not (can_be_day_first or can_be_month_first):
         return None
     date_format = "%d.%m" if can_be_day_first else "%m.%d"
-    exists = pd.to_datetime(texts, format=date_format, errors="coerce").notna().all()
-    is_clear = can_be_day_first != can_be_month_first and exists
+    moments = pd.to_datetime(texts, format=date_format, errors="coerce")
+    all_exist = moments.notna().all()  # not 31.02
+    is_clear = can_be_day_first != can_be_month_first and all_exist
     return DottedDate("a day and a month", date_format if is_clear else None)
 
 
 def _of_numbers(distinct: NDArray[np.float64]) -> DottedDate | None:
-    """Recognise months with years: 1.202 for 01.2020, and 2023.1 for 2023.10."""
+    """Recognise months with years that have lost zeros.
+
+    01.2020 has become 1.202, and 2023.10 has become 2023.1.
+    """
     if len(distinct) < _FEWEST_NUMBERS:
         return None
     whole = np.floor(distinct)
@@ -149,7 +156,7 @@ def _of_numbers(distinct: NDArray[np.float64]) -> DottedDate | None:
     are_years = (decimals >= 1900) & (decimals <= _LAST_YEAR)
     if whole.max() <= _LAST_WEEK and are_years.all():
         return DottedDate("a month and a year", None)
-    hundredths = decimals / 100
+    hundredths = decimals / 100  # 1 for .01, 10 for .1
     are_months = (hundredths >= 1) & (hundredths <= 12) & (hundredths % 1 == 0)
     if whole.min() >= 1900 and are_months.all():
         return DottedDate("a year and a month", None)

@@ -106,6 +106,7 @@ class Column:
             moment = np.datetime64(self.origin, "m") + n_minutes
             return str(moment).removesuffix("T00:00")
         n_digits_before_point = len(f"{abs(number):.0f}")
+        # all digits before the point, and 4 at least; a float has 15 exactly
         n_shown = min(15, max(4, n_digits_before_point))
         return f"{number:.{n_shown}g}"
 
@@ -129,9 +130,9 @@ class Gaps:
     places: list[Any] = field(default_factory=list)
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Return the numbers in the file, which count blank rows, of encoded rows.
+        """Return the numbers of encoded rows in the file, blank rows counted.
 
-        Both are counted from 1.
+        `rows` are their numbers without blank rows; all count from 1.
         """
         rows = np.asarray(rows)
         if not self.places:
@@ -199,9 +200,9 @@ class Encoding:
         missing: Missing = "error",
         numeric: Sequence[str] = (),
     ) -> Self:
-        """Learn the encoding of the training rows.
+        """Learn the encoding of the training rows, by default of all columns.
 
-        See `precbench.tables.own_file.read_own_file`.
+        For the options see `precbench.tables.own_file.read_own_file`.
 
         With ``missing="error"`` missing values are refused here; those of new rows
         become the median. All problems are raised together, as one `TableError`.
@@ -221,6 +222,7 @@ class Encoding:
             if notation:
                 column = replace(column, notation=notation)
             if decimal:
+                # With a given mark, 1.234 can be read in one way only.
                 column = replace(column, has_thousands=None)
             columns.append(column)
         return replace(self, columns=tuple(columns))
@@ -277,7 +279,7 @@ class Encoding:
                 stop = features.stop
                 if column.indicator:
                     stop -= 1  # the last feature, which has no gaps
-                columns.append(ImputedColumn(features.start, stop, missing))
+                columns.append(ImputedColumn(features.start, stop, rows=missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
@@ -361,7 +363,7 @@ def _learn_columns(
     problems = Problems(where)
     options = _options_of_columns(problems, names, categorical, numeric)
     problems.raise_if_any()
-    is_alone = categorical == "one-hot"
+    is_alone = categorical == "one-hot"  # given as a text, not in a list
     is_in_list = "one-hot" in options
     takes_text = is_alone or is_in_list
     columns: dict[str, Column] = {}
@@ -397,7 +399,10 @@ def _options_of_columns(
     categorical: Categorical,
     numeric: Sequence[str],
 ) -> dict[str, _Option]:
-    """Return by column the option that names it; add errors to `problems`."""
+    """Return by column the option that names it; add errors to `problems`.
+
+    The word one-hot in a list of categorical is a key as well.
+    """
     where = problems.where
     options: dict[str, _Option] = {}
     with problems.collected():
@@ -451,6 +456,7 @@ def _learn_column(
     numbers = content.numbers
     present = values.notna().to_numpy()
     is_no_number = np.isnan(numbers) & present
+    # numbers, dates or text, in this order
     if not is_no_number.any():
         _refuse_too_large(values, numbers, where, drop=option is None)
         unit = _learn_unit(values, numbers, where) if content.notation else ""
@@ -469,6 +475,7 @@ def _learn_column(
 
 
 def _empty_error(table: OwnTable, name: str, option: str | None) -> TableError:
+    """Return the error for a column without values; `option` names it, if any does."""
     advice = "drop it"
     if table.format == "xlsx":
         advice += ", or, if it has formulas, save it with Excel"
@@ -586,9 +593,10 @@ def _places(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np
     is_new = places < 0
     if is_new.any():  # or another spelling of a category
         place_by_code = {_code(text): place for place, text in enumerate(categories)}
-        numbers, distinct = pd.factorize(texts[is_new])
+        # Each text is looked up once.
+        which, distinct = pd.factorize(texts[is_new])
         distinct_places = [place_by_code.get(_code(text), -1) for text in distinct]
-        places[is_new] = np.array(distinct_places, dtype=np.intp)[numbers]
+        places[is_new] = np.array(distinct_places, dtype=np.intp)[which]
     return places
 
 
@@ -620,9 +628,9 @@ def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return the numbers of a column, or its days since the origin.
+    """Return the numbers of a column, or its days since the origin, NaN for gaps.
 
-    NaN only for gaps.
+    Refuse values that are neither.
     """
     if column.origin is not None:
         numbers = _days(values, column, where)
@@ -689,6 +697,7 @@ def _check_units(
     units = _units_of(amounts, may_be_percents=unit == "%")
     if unit == "":
         has_percents = (units == "%").any()
+        # With "none", percents are refused.
         unit = "none" if has_percents else _most_frequent(units)
     _refuse_other_units(amounts, units, unit, where)
 
@@ -733,7 +742,7 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
-    """Raise for the first missing value.
+    """Raise an error for the first missing value.
 
     `word` is its text in the file, such as NA, or "".
     """
@@ -741,7 +750,7 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     place = f"row {values.index[values.isna()][0] + 1}"
     ways = "impute with missing: mean, median or most-frequent"
     if word:
-        # Without a kind, as columns of a kind share a line, which has no words.
+        # Without a kind: the line that columns of a kind share would not show the word.
         raise TableError(
             where,
             f"column {name!r}, {place}: {word!r} counts as missing; name the column in"

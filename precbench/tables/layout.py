@@ -50,8 +50,8 @@ def with_exact_integers(
 ) -> pd.DataFrame:
     """Return a frame with integers in place of floats too large to be exact.
 
-    A gap turns a column of integers into floats. `read` returns columns as they are in
-    the file.
+    A gap turns a column of integers into floats. `read` takes names of columns, and
+    returns at least those of integers, by name, as they are in the file.
     """
     rounded = []
     for name, values in frame.items():
@@ -67,7 +67,10 @@ def with_exact_integers(
 
 
 def empty_error(path: Path, layout: Layout, text: str) -> InputError:
-    """Return an error with `text`, unless lines were skipped."""
+    """Return the error for a file without rows.
+
+    It says `text` or, if lines were skipped, that fewer should be.
+    """
     if layout.skip_rows:
         text = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
     return InputError(f"{path}: {text}")
@@ -124,7 +127,7 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
     """Report any error of pandas, and of readers that it calls, as an `InputError`."""
     try:
         yield
-    except pd.errors.ParserWarning as error:
+    except pd.errors.ParserWarning as error:  # `read_blocks` has it raised
         raise InputError(
             f"{path}: the rows have more values than there are column names; if other"
             " lines precede the names, skip them (skip_rows)"
@@ -132,6 +135,7 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except UnicodeDecodeError as error:
+        # Python calls the decoder of Windows-1252 charmap.
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
         raise InputError(
             f"{path}: the text is not {encoding}; name the right encoding"
@@ -152,8 +156,7 @@ def pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
                 f"row {row} has {n_values} values, and {n_names} columns have names"
             )
         advice = "correct the file"
-        # Python raises a plain LookupError for the name of an encoding, and for nothing
-        # else.
+        # A plain LookupError is for an unknown encoding, and for nothing else.
         if type(error) is LookupError:
             advice = "name another (encoding)"
         raise InputError(
@@ -182,7 +185,7 @@ def named(header: Sequence[str]) -> list[str]:
 
 
 def check_header(path: Path, names: list[str]) -> None:
-    """Refuse too many column names, numbers, and names that pandas would repair."""
+    """Refuse too many column names, numbers in their place, and equal names."""
     if len(names) > MOST_COLUMNS:
         raise InputError(
             f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save"
@@ -194,4 +197,4 @@ def check_header(path: Path, names: list[str]) -> None:
             f"{path}: the first line must hold the column names, found {listed(names)};"
             " add a line with names"
         )
-    with_text_names(pd.DataFrame(columns=names), path)
+    with_text_names(pd.DataFrame(columns=names), path)  # raises for equal names

@@ -259,16 +259,16 @@ def _rows_of_table(own: OwnTable, options: _Options) -> _Rows:
         columns = [str(name) for name in own.frame.columns]
         with problems.collected():
             allowed = named_columns(options.allow, columns, f"{where}: allow")
-            unclear = [name for name in features if name not in allowed]
+            not_allowed = [name for name in features if name not in allowed]
             look_for_suspects(
                 own,
-                unclear,
+                not_allowed,
                 roles.y,
                 problems,
                 categorical=several(options.categorical),
                 numeric=several(options.numeric),
             )
-            if protected := protected_columns(unclear):
+            if protected := protected_columns(not_allowed):
                 warnings.warn(f"{where}: {advice_on(protected)}", stacklevel=3)
     problems.raise_if_any()
     for name in named_columns(options.id, own.frame.columns, f"{where}: id"):
@@ -357,7 +357,7 @@ def _assign_roles(
 ) -> tuple[_Roles, list[str]]:
     """Return labels, groups and times, and the names of the features.
 
-    Errors are added to `problems`; labels with a problem are None.
+    Errors are added to `problems`; a role with a problem is None.
     """
     where = table.where
     frame = table.frame
@@ -483,7 +483,8 @@ def read_new_blocks(
         return
     path = Path(path)
     kind = format_of(path, format, file_layout.sheet)
-    if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
+    are_tables = kind in TABLES and encoding.format in TABLES
+    if kind != encoding.format and not are_tables:
         raise InputError(
             f"{path}: the model takes {encoding.format}, not {kind}; convert the file"
         )
@@ -587,7 +588,8 @@ def _matrix(
 ) -> tuple[Matrix, dict[str, NDArray]]:
     """Return X of an svmlight or npz file, and the other arrays, labels as ``y``.
 
-    With `n_features`, the number of training, X of svmlight stays sparse.
+    With `n_features`, the number of training, X of svmlight stays sparse and gets so
+    many features.
     """
     if kind == "npz":
         return read_npz(path, dtype)
@@ -603,9 +605,9 @@ def _matrix(
 
 
 def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
-    """Return new rows of svmlight with the features of training.
+    """Return new rows of svmlight, cut in place to the features of training.
 
-    Warn of others, such as words.
+    Warn of other features, such as unseen words.
     """
     unseen = np.unique(X.indices[X.indices >= n_features]) + 1  # as in the file, from 1
     if len(unseen):
@@ -624,7 +626,7 @@ def _without_unseen(X: Any, n_features: int, path: Path) -> Matrix:
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Return X, dense or joined from its sparse parts, and all arrays of an npz file.
 
-    X is checked.
+    Refuse an X that is no matrix of finite numbers.
     """
     try:
         # numbers and text, also compressed
@@ -680,7 +682,8 @@ def _require_quantities(path: Path, X: Matrix) -> None:
     if largest < LARGEST_QUANTITY:
         return
     entries = coo_matrix(X)
-    first_wrong = np.argmin(np.abs(entries.data) < LARGEST_QUANTITY)
+    is_right = np.abs(entries.data) < LARGEST_QUANTITY  # false for NaN
+    first_wrong = np.argmin(is_right)
     row = entries.row[first_wrong] + 1
     column = entries.col[first_wrong] + 1
     value = entries.data[first_wrong]

@@ -346,9 +346,9 @@ def _read_whole(
 
 
 def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]:
-    """Return as text the columns of decimals that are dates.
+    """Return by name, as text, the columns of decimals that are dates.
 
-    10.2020 has become 10.202.
+    As a number 10.2020 has become 10.202.
     """
     decimals = [
         str(name) for name, values in table.frame.items() if values.dtype.kind == "f"
@@ -365,7 +365,10 @@ def _dates_as_written(table: OwnTable, date_format: str) -> dict[str, pd.Series]
 
 
 def _integers_of_texts(table: OwnTable, names: list[str]) -> Mapping[str, Any]:
-    """Return those columns of a CSV file that hold nothing but integers and gaps."""
+    """Return those columns of a CSV file that hold nothing but integers and gaps.
+
+    By name, as arrays of integers, None for a gap.
+    """
     columns = {}
     for name, texts in raw_texts(table, names).items():
         is_missing = table.frame[name].isna().to_numpy()
@@ -401,7 +404,10 @@ class _Points(NamedTuple):
 def _points_of(
     table: OwnTable, names: Sequence[str], n_rows: int | None = None
 ) -> list[_Points]:
-    """Describe the points of those columns that have any, by their first rows."""
+    """Describe the points of those columns that have any.
+
+    Look at the first `n_rows` rows, or at all.
+    """
     points = []
     for name, texts in raw_texts(table, names, n_rows).items():
         dotted = texts[texts.str.contains(".", regex=False)]
@@ -413,6 +419,7 @@ def _points_of(
                 column=str(name),
                 example=dotted.iloc[0],
                 are_decimal=not dotted.str.fullmatch(GROUPED.pattern).all(),
+                # false without integers, as no NaN is at most 3
                 are_beside_small_integers=integers.str.len().max() <= 3,
             )
         )
@@ -436,7 +443,7 @@ def _decimal_of(table: OwnTable) -> str | None:
             " ,",
             column=first.column,
         )
-    if points:
+    if points:  # which are decimal
         marks.add(".")
     return marks.pop() if len(marks) == 1 else None
 

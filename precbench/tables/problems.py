@@ -130,7 +130,7 @@ class TableError(InputError):
 def column_of(
     table: pd.DataFrame, name: str, where: str, remedy: Remedy | None = None
 ) -> pd.Series:
-    """Return a column; an unknown name is reported with the nearest valid one."""
+    """Return a column; refuse an unknown name, and offer the nearest and `remedy`."""
     if name in table.columns:
         return table[name]
     near = did_you_mean(name, map(str, table.columns))

@@ -162,10 +162,11 @@ def _count_groups(own: OwnTable, column: str | None) -> int | None:
 def _profile_column(
     own: OwnTable, name: str, y: NDArray[np.float64] | None
 ) -> ColumnProfile:
+    """Describe a column; its AUC needs the labels `y`."""
     values = own.column(name)
     content = own.content(name)
     texts = values.map(str, na_action="ignore")
-    # As texts, 1 and 1.0 would be two numbers.
+    # As texts, 1 and 1.0 would differ.
     comparable = values if content.holds == "numbers" else texts
     distinct = int(comparable.nunique())
     auc = None

@@ -92,8 +92,8 @@ def signs_of_rows(
 ) -> NDArray[np.float64]:
     """Return the labels of rows in memory as -1 and +1.
 
-    The rules are those for a column of a file. Neither of two words is positive by
-    itself: "stayed" is greater than "left".
+    The rules are those for a column of a file. Of two words neither is positive by
+    itself; scikit-learn would take the greater one, "stayed" of "left" and "stayed".
     """
     from sklearn.utils import column_or_1d
 
@@ -120,7 +120,7 @@ def check_labels(
 ) -> None:
     """Refuse distinct labels that are not of two classes.
 
-    `counts` has the number of rows of each.
+    `counts` are the numbers of rows with each label.
     """
     names = [canonical(label) for label in labels]
     if len(names) < 2:
@@ -136,6 +136,7 @@ def check_labels(
             f"name the positive label (positive), one of {listed(labels)}",
             remedy=likely,
         )
+    # labels as they are given, by what they equal
     given = {canonical(label): label for label in positive or [1]}
     unknown = [label for name, label in given.items() if name not in names]
     if unknown:
@@ -171,7 +172,7 @@ def _likely_positive(
     """
     spellings: dict[str, list[_Spelling]] = {}  # by the label in lower case
     for label, n_rows in zip(labels, counts, strict=True):
-        text = listed([label]).strip()
+        text = listed([label]).strip()  # as in messages
         spellings.setdefault(text.casefold(), []).append(_Spelling(n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None  # one label, or too many for a guess
@@ -179,7 +180,7 @@ def _likely_positive(
         label: sum(spelling.n_rows for spelling in same)
         for label, same in spellings.items()
     }
-    likely = min(n_rows_by_label, key=n_rows_by_label.__getitem__)
+    likely = min(n_rows_by_label, key=n_rows_by_label.__getitem__)  # the rarest
     for label in _POSITIVE:
         if label in spellings:
             likely = label
@@ -235,9 +236,10 @@ def warn_of_missing_id(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse as `columns` the name of a column, and a Series of other rows than X.
+    """Refuse arguments that are the name of a column, or a Series of other rows than X.
 
-    The values will be taken by places, not by the index, so the indices must agree.
+    `columns` are the arguments by name. Their values will be taken by places, not by
+    the index, so the indices must agree.
     """
     for name, values in columns.items():
         if isinstance(values, str):
@@ -258,7 +260,7 @@ def _may_pair(rows: pd.Index, others: pd.Index) -> bool:
     if rows.equals(others):
         return True
     if isinstance(rows, pd.RangeIndex) and isinstance(others, pd.RangeIndex):
-        return False  # slices of two parts
+        return False  # slices of two parts, such as rows 0 to 99 and 100 to 199
     if {*rows} == {*others}:
         return False  # the same rows in another order
     # Rows counted from 0, as of an array, pair with any other rows.
@@ -291,7 +293,8 @@ def order_in_time(
     notation = content.notation if content.holds == "dates" else None
     moments = moments_of(values, where, notation)
     is_date = moments.notna().to_numpy()
-    is_usual = is_number if is_number.sum() > is_date.sum() else is_date
+    are_mostly_numbers = is_number.sum() > is_date.sum()
+    is_usual = is_number if are_mostly_numbers else is_date
     fault = (
         "does not fit: times are all numbers, or all dates (ISO 8601 or date_format);"
         " correct it"
@@ -305,7 +308,7 @@ def _refuse_days_as_numbers(values: pd.Series, where: str) -> None:
     first = values.iloc[:1000]  # enough to tell
     for date_format in ("%d%m%Y", "%m%d%Y"):
         years = moments_of(first, where, date_format).dt.year
-        if (years > 1900).all():
+        if (years > 1900).all():  # which fails for a value that is no date
             fault = (
                 "looks like a day; name the format of dates (date_format), such as"
                 " %d%m%Y"
@@ -339,7 +342,7 @@ def misfit(
 ) -> TableError:
     """Return the error for the first wrong value.
 
-    The remedy is to name the column in `option`.
+    The remedy is to name the column in `option`; there is none if that is None.
     """
     name = str(values.name)
     rows = values.index[is_wrong] + 1
@@ -443,18 +446,19 @@ class _Factorised(NamedTuple):
 def _factorised(
     values: pd.Series, where: str, word: str, *, can_rank: bool = False
 ) -> _Factorised:
-    """Return a number for each value of a column, and refuse gaps.
+    """Return a code for each value of a column, and a value of each; refuse gaps.
 
     `word` is what a message calls a value; see `_missing_error` for `can_rank`.
     """
     codes, distinct = pd.factorize(values.astype(object))
+    # a code for each distinct value, the same for all spellings of one
     merged, names = pd.factorize(
         np.array([canonical(value) for value in distinct], dtype=object)
     )
     is_missing = codes < 0
     if is_missing.any():
         raise _missing_error(values, is_missing, names, where, word, can_rank)
-    first_places = np.unique(merged, return_index=True)[1]
+    _, first_places = np.unique(merged, return_index=True)
     return _Factorised(merged[codes], list(distinct[first_places]))
 
 

@@ -51,7 +51,7 @@ class StringScan:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = _without_prefix(name)
-        if tag == "si":
+        if tag == "si":  # a shared text, of parts in <t>
             self.lengths.append(0)
         self._is_in_text = tag == "t"
 
@@ -138,6 +138,7 @@ class SheetScan:
         self._parser.Parse(chunk)
 
     def close(self) -> None:
+        """End the last row, and refuse a sheet that is mostly empty."""
         self._parser.Parse(b"", True)
         self._end_row()
         n_cells = self._last_filled_row * self._last_filled_column
@@ -150,7 +151,7 @@ class SheetScan:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = _without_prefix(name)
-        self._is_in_value = tag in ("v", "t")
+        self._is_in_value = tag in ("v", "t")  # a value, or text in the cell itself
         if tag == "c":
             self._end_cell()
             self._begin_cell(attributes)

@@ -151,7 +151,7 @@ def open_stream(
         name=name,
         title=name,
         X=RowStream(replace(source, dtype=dtype), buffer_bytes),
-        y=np.empty(0),
+        y=np.empty(0),  # the labels are in the stream
         sha256=scan.digest.hexdigest(),
     )
 
@@ -168,7 +168,7 @@ class _Scan:
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
-        """Add the labels of the next rows."""
+        """Add the labels of the next rows; refuse too many different ones."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
             raise InputError(
@@ -353,7 +353,7 @@ class Npy:
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Return rows from `start` to `stop` as a map of the file.
+        """Return rows from `start` to `stop` as a map of the open file.
 
         The map is freed with the array.
         """
@@ -402,7 +402,7 @@ class Npy:
 
 
 class _LabelledRows(NamedTuple):
-    """Some rows in a row, as an npy file and that of its labels have them."""
+    """Neighbouring rows, as an npy file and that of its labels have them."""
 
     first_row: int
     X: NDArray[np.floating]

@@ -69,11 +69,11 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Add a problem for each column like a leak, an identifier, a code or a count.
+    """Add to `problems` each column like a leak, an identifier, a code or a count.
 
-    Columns of `numeric` are neither identifiers, codes nor counts of rows, and those of
-    `categorical` neither codes nor counts.
-    Without `y` no column is a leak.
+    Only the columns `names` are looked at. Columns of `numeric` are neither
+    identifiers, codes nor counts of rows, and those of `categorical` neither codes nor
+    counts. Without `y` no column is a leak.
     """
     refused = set()  # columns with a problem other than gaps
     for problem in problems.problems:
@@ -91,6 +91,7 @@ def look_for_suspects(
             )
             if suspicion is not None:
                 suspicions.append(suspicion)
+                # An identifier or a count is to be left out in any case.
                 may_leak = suspicion.kind == "codes"
         if may_leak and y is not None and _are_enough(y):
             reason = _leak_reason(described, y)
@@ -179,8 +180,10 @@ def _are_identifiers(column: _Described) -> bool:
         if abs(directions.mean()) >= _STEADY:
             least_share = _MOSTLY_DISTINCT
     n_values = column.values.count()  # gaps aside
-    least = max(least_share * n_values, len(column.values) / 2, _FEWEST_ROWS)
-    return column.n_distinct >= least
+    n_rows = len(column.values)
+    # A column of more gaps than values names no rows.
+    least_distinct = max(least_share * n_values, n_rows / 2, _FEWEST_ROWS)
+    return column.n_distinct >= least_distinct
 
 
 def _are_enough(y: NDArray[np.float64]) -> bool:
@@ -191,17 +194,19 @@ def _are_enough(y: NDArray[np.float64]) -> bool:
 
 def _leak_reason(column: _Described, y: NDArray[np.float64]) -> str:
     """Return why a column looks like a leak of the label; "" if nothing says so."""
-    value = auc_alone(column.values, column.numbers, y, column.ranks_by_shares)
-    if value > LEAK:
-        return f"has an AUC of {value:.3f} alone"
+    auc_of_column = auc_alone(
+        column.values, column.numbers, y, in_groups=column.ranks_by_shares
+    )
+    if auc_of_column > LEAK:
+        return f"has an AUC of {auc_of_column:.3f} alone"
     is_missing = column.values.isna().to_numpy()
-    share_of_positives = float(is_missing[y > 0].mean())
-    share_of_negatives = float(is_missing[y < 0].mean())
-    if abs(share_of_positives - share_of_negatives) <= _GAP_DIFFERENCE:
+    gaps_of_positives = float(is_missing[y > 0].mean())  # as a share
+    gaps_of_negatives = float(is_missing[y < 0].mean())
+    if abs(gaps_of_positives - gaps_of_negatives) <= _GAP_DIFFERENCE:
         return ""
     return (
-        f"is missing in {share_of_positives:.0%} of the positive rows and"
-        f" {share_of_negatives:.0%} of the others"
+        f"is missing in {gaps_of_positives:.0%} of the positive rows and"
+        f" {gaps_of_negatives:.0%} of the others"
     )
 
 
@@ -241,14 +246,17 @@ def _are_row_numbers(numbers: NDArray[np.float64]) -> bool:
     first = known.min()
     if first < 0:
         return False
-    begins = first <= 1  # from 0 or from 1
+    begins_low = first <= 1  # at 0 or 1
     steps = np.diff(known)
     # numbers behind a step other than 1, with which another frame may begin
     restarts = known[1:][steps != 1]
     n_frames = 1 + len(restarts)
-    if begins and n_known > 2 * n_frames and (restarts == first).all():
+    # frames of more than two rows on average, each counted from the first number
+    if begins_low and n_known > 2 * n_frames and (restarts == first).all():
+        # Some frame counts far: to 20, or in a short table to half the number of rows.
         fewest = min(_FEWEST_COUNTED, n_known // 2)
         return bool(known[0] == first and known.max() >= fewest)
+    # Otherwise rows may have been dropped, turned round or shuffled.
     distinct, n_each = np.unique(known, return_counts=True)
     if len(distinct) < _FEWEST_COUNTED:
         return False
@@ -260,7 +268,7 @@ def _are_row_numbers(numbers: NDArray[np.float64]) -> bool:
         return True
     # Of frames from 0, or from 1, a larger number is in no more frames than a smaller
     # one.
-    has_all = begins and distinct[-1] - first == len(distinct) - 1
+    has_all = begins_low and distinct[-1] - first == len(distinct) - 1
     return bool(has_all and (np.diff(n_each) <= 0).all())
 
 
@@ -319,7 +327,9 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
         if len(set(y[measured])) < 2:
             return 0.5  # no AUC without both classes
         n_rows = np.bincount(codes[learnt], minlength=n_values)
-        n_positives = np.bincount(codes[learnt], y[learnt] > 0, n_values)
+        n_positives = np.bincount(
+            codes[learnt], weights=y[learnt] > 0, minlength=n_values
+        )
         prior = (y[learnt] > 0).mean()  # counts as one more row of each value
         shares = (n_positives + prior) / (n_rows + 1)
         aucs.append(auc(y[measured], shares[codes[measured]]))

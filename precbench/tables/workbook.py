@@ -106,7 +106,7 @@ def read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[B
 
 
 def _count_lines_above_names(lines: Sequence[list[Any]], n_skipped: int) -> int:
-    """Return the number of lines above the column names, of all lines without names.
+    """Return the number of lines above the column names; without names, of all lines.
 
     The names are the first line with a value, those that are skipped aside.
     """
@@ -119,7 +119,7 @@ def _count_lines_above_names(lines: Sequence[list[Any]], n_skipped: int) -> int:
 def _cells_of(
     rows: Sequence[Sequence[Any]], header: Sequence[str], names: Sequence[str]
 ) -> Mapping[str, NDArray[np.object_]]:
-    """Return columns of a sheet, as arrays of the values of cells."""
+    """Return columns of a sheet by name, as arrays of the values of cells."""
     columns = {}
     for name in names:
         place = header.index(name)
@@ -166,7 +166,7 @@ def _cell_value(value: Any) -> Any:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    if type(value) is date:
+    if type(value) is date:  # and not datetime, a subclass
         return datetime(value.year, value.month, value.day)
     return value
 
@@ -249,6 +249,7 @@ def _named_parts(path: Path, archive: zipfile.ZipFile, part: str) -> dict[str, _
     parts = {}
     for relation in index:
         kind = relation.get("Type", "").rpartition("/")[2]
+        # relative to the folder, or, with a leading slash, to the archive
         place = posixpath.join("/", folder, relation.get("Target", ""))
         target = posixpath.normpath(place).lstrip("/")
         if target in present and relation.get("TargetMode") != "External":
@@ -276,7 +277,10 @@ def _copy_sheet(
     n_skipped: int,
     copy: str,
 ) -> SheetScan:
-    """Write a workbook of one sheet, and return what its XML says beyond values."""
+    """Write a workbook of one sheet to `copy`; return what its XML says beyond values.
+
+    `part` is the name of the sheet in the archive.
+    """
     strings = StringScan(path)
     with zipfile.ZipFile(copy, "w") as target:
         target.writestr("_rels/.rels", _INDEX)
