@@ -170,9 +170,10 @@ class Loss(ABC):
     def _evaluation(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None
     ) -> Evaluation:
+        """Check the arguments, and evaluate the loss with `k` in place of its own."""
         positive, checked = check_ranking(y, scores)
-        fields: dict[str, Any] = {} if k is None else {"k": k}
-        loss = replace(self, **fields)
+        given: dict[str, Any] = {} if k is None else {"k": k}
+        loss = replace(self, **given)
         return loss.evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
@@ -482,8 +483,8 @@ def pair_hinges(
     >>> pair_hinges(scores, np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
     (0.5, array([-0., -1.,  1.]))
     """
-    # A pair is active if s_i < 1 + s_j. Counting is faster if the first array is the
-    # shorter one.
+    # A pair is active if s_i < 1 + s_j, or -(1 + s_j) < -s_i. Counting is faster if the
+    # first array is the shorter one.
     values = scores[pos]
     thresholds = 1 + scores[neg]
     if pos.size <= neg.size:
@@ -504,7 +505,7 @@ def _count_pairs(
     few_counts = np.zeros(few.size)
     many_counts = np.zeros(many.size)
     if few.size:  # the kernel needs one value or more
-        # What the kernel works in.
+        # The kernel writes to both counts, and works in `starts` and `heads`.
         starts = np.empty(few.size + 1, dtype=np.int32)
         heads = np.empty(few.size + 1)
         count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
@@ -550,8 +551,9 @@ class F1(Loss):
         sums_of_lowest = _sums_of_first(scores[pos][::-1])
         lost = sums_of_lowest[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
-        shares = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false)
-        values = shares + (gained - lost)
+        # n₊ (1 - F1) for each a
+        losses = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false)
+        values = losses + (gained - lost)
         best_true = int(np.argmax(values))  # its place, as n_true counts from 0
         best_false = n_false[best_true]
         gradient = np.zeros_like(scores)

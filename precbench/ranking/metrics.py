@@ -634,7 +634,7 @@ def _cumulative_counts(
     n_pos_below = np.searchsorted(ascending_pos, thresholds)
     tp = ascending_pos.size - n_pos_below
     n_predicted = scores.size - n_below
-    return _CumulativeCounts(tp, n_predicted - tp, thresholds)
+    return _CumulativeCounts(tp=tp, fp=n_predicted - tp, thresholds=thresholds)
 
 
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -802,7 +802,7 @@ def _log_logistic_heights(
 ) -> NDArray[np.float64]:
     """Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k.
 
-    It does not overflow.
+    Nothing overflows. `n_block_pairs` pairs are held in memory at a time.
     """
     logs = np.empty(neg.size)
     length = max(1, n_block_pairs // pos.size)  # negatives in a block
@@ -1048,12 +1048,14 @@ class Metric:
         """The notation in text and figures, such as ``prec@0.25``, ``prec@5.56 %``."""
         pattern = self._spec.written
         shown: dict[str, Any] = {}
-        for _text, field, *_ in string.Formatter().parse(pattern):
-            if field:
-                shown[field] = self._shown(field)
+        # `parse` splits the pattern into texts, each with the name in braces after it.
+        for _text, name, *_ in string.Formatter().parse(pattern):
+            if name:
+                shown[name] = self._shown(name)
         text = pattern.format(**shown)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", _three_digits, text)
+        # The given parameters for which the pattern has no braces.
         others = {
             name: value for name, value in self.params.items() if name not in shown
         }

@@ -102,13 +102,13 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     # The derivative of the log odds is 1 / (p (1 - p)).
     half_of_log_odds = (high - mean) / (mean * (1 - mean))
-    low, high = _from_log_odds(mean, half_of_log_odds)
+    inner_low, inner_high = _from_log_odds(mean, half_of_log_odds)
     # By rounding, an end may pass the mean.
-    return Interval(mean, min(low, mean), max(high, mean))
+    return Interval(mean, min(inner_low, mean), max(inner_high, mean))
 
 
 def _from_log_odds(share: float, half_width: float) -> tuple[float, float]:
-    """Return the ends of an interval whose width is given in log odds."""
+    """Return the ends of the interval of `half_width` log odds on either side."""
     low, high = expit(logit(share) + np.array([-half_width, half_width])).tolist()
     return low, high
 
@@ -132,24 +132,24 @@ def auc_interval(
         Rows of each class in the file.
     """
     mean, low, high = share_interval(values, test_share)
-    # An AUC of 0 or 1 has no variance: as if half a row of the rarer class were
-    # misplaced.
-    least = 0.5 / min(n_pos, n_neg)
-    auc = min(max(mean, least), 1 - least)
+    # An AUC of 0 or 1 would have no variance: it counts as if half a row of the rarer
+    # class were misplaced.
+    margin = 0.5 / min(n_pos, n_neg)
+    auc = min(max(mean, margin), 1 - margin)
     # Variance of one AUC A (hanley1982, equation 1 with Q1 and Q2 of equation 2):
     # (A (1 - A) + (n_pos - 1) (Q1 - A^2) + (n_neg - 1) (Q2 - A^2)) / (n_pos n_neg)
-    q1 = auc / (2 - auc)  # two positives are above one negative
-    q2 = 2 * auc**2 / (1 + auc)  # one positive is above two negatives
+    q1 = auc / (2 - auc)  # the chance that two positives are above one negative
+    q2 = 2 * auc**2 / (1 + auc)  # the chance that one positive is above two negatives
     pairs_variance = auc * (1 - auc)
     pairs_variance += (n_pos - 1) * (q1 - auc**2)
     pairs_variance += (n_neg - 1) * (q2 - auc**2)
     error = np.sqrt(pairs_variance / (n_pos * n_neg))
     # The derivative of the log odds is 1 / (A (1 - A)).
     half_of_log_odds = ndtri(1 - LEVEL / 2) * error / (auc * (1 - auc))
-    least_low, least_high = _from_log_odds(auc, half_of_log_odds)
+    file_low, file_high = _from_log_odds(auc, half_of_log_odds)
     # The ends of one split are NaN, which these functions ignore.
-    lowest = float(np.fmin(low, least_low))
-    highest = float(np.fmax(high, least_high))
+    lowest = float(np.fmin(low, file_low))
+    highest = float(np.fmax(high, file_high))
     return Interval(mean, min(lowest, mean), max(highest, mean))
 
 
@@ -288,8 +288,8 @@ def expected_hits(
     share_of_lists : float
         How much of the variance between lists the new list has: 0 if its scores are
         known, and tell what kind of list it is; else the rows of a held-out list
-        divided by its rows, since a longer list has more groups, whose differences
-        average out.
+        divided by those of the new list, since a longer list has more groups, whose
+        differences average out.
     """
     values = _splits(precisions)
     _check_lengths(tested, k)
@@ -301,10 +301,11 @@ def expected_hits(
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
     if len(values) > 1:
+        # The variance of a list among lists, without that of a mean over its rows.
         between = max(0.0, float(values.var(ddof=1)) - spread / tested)
         variance += share_of_lists * between * _widening(len(values))
     # The variance of a beta variable of mean m is m (1 - m) / (a + b + 1), which is
-    # less than `spread`.
+    # less than `spread`: 1.001 keeps a + b above 0.
     variance = min(variance, spread / 1.001)
     a_plus_b = spread / variance - 1
     a = shrunk * a_plus_b
@@ -387,7 +388,7 @@ def _variance_of_list(
     # by chance.
     variance_of_mean = spread / n_rows
     _mean, error = _mean_and_error(values, test_share)
-    if not np.isnan(error):  # of one split
+    if not np.isnan(error):  # NaN for one split
         over_splits = error**2 * _widening(len(values))
         variance_of_mean = max(over_splits, variance_of_mean)
     if k is None:
@@ -396,9 +397,10 @@ def _variance_of_list(
 
 
 def _widening(n: int) -> float:
-    """Return how much a variance of n values is too small for a normal interval.
+    """Return the factor by which to raise a variance of n values.
 
-    It is the square of the ratio of Student's and the normal quantile.
+    A normal interval with the raised variance is as wide as Student's: the factor is
+    the square of the ratio of Student's and the normal quantile.
     """
     return float((_quantile(n) / ndtri(1 - LEVEL / 2)) ** 2)
 
@@ -432,7 +434,10 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _vector(values: ArrayLike, name: str, each: str) -> NDArray[np.float64]:
-    """Return values as a vector of float64; NaN is allowed."""
+    """Return values as a vector of float64; NaN is allowed.
+
+    For the error message, `name` is the plural of the values, and `each` what has one.
+    """
     numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(

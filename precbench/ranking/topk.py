@@ -117,14 +117,17 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
             " fraction of the positives such as 0.25, or a count"
         )
     if n_rows is None:
-        count = _count(k, n_pos, n_rows=0)  # not needed: `k` is no share of the rows
-        limited, limit = "positives", n_pos
+        # The number of rows does not matter: `k` is no share of the rows.
+        count = _count(k, n_pos, n_rows=0)
+        most = n_pos
+        counted = "positives"
     else:
         count = _count(k, n_pos, n_rows)
-        limited, limit = "rows", n_rows
-    if count > limit:
+        most = n_rows
+        counted = "rows"
+    if count > most:
         raise InputError(
-            f"k = {count} exceeds the number of {limited}, {limit}; give a smaller"
+            f"k = {count} exceeds the number of {counted}, {most}; give a smaller"
             " count, or a fraction of the positives in (0, 1]"
         )
     return count
@@ -158,9 +161,9 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Return an array whose entry n is the k to train for with n positives.
+    """Return the k to train for by number of positives among `length` rows, from 0.
 
-    They are among `length` rows. The array is cached: callers must not change it.
+    The array is cached: callers must not change it.
     """
     counts = [0]
     for n_pos in range(1, length + 1):
@@ -204,13 +207,13 @@ class Split(NamedTuple):
 
 
 def split_at(scores: NDArray, count: int) -> Split:
-    """Return the top of `count` rows in linear time."""
-    place = scores.size - count
-    lowest = np.partition(scores, place)[place]  # the lowest score in the top
+    """Return the top of `count` >= 1 rows in linear time."""
+    place = scores.size - count  # of the lowest score in the top, in ascending order
+    lowest = np.partition(scores, place)[place]
     reached = np.flatnonzero(scores >= lowest)
     is_tied = scores[reached] == lowest
     above = reached[~is_tied]
-    return Split(above, reached[is_tied], count - above.size)
+    return Split(above=above, tied=reached[is_tied], n_tied_in_top=count - above.size)
 
 
 def top_rows(
@@ -221,7 +224,6 @@ def top_rows(
     `rows` are indices, a mask, or None for all. Of equal scores the lower index comes
     first. The result is not sorted by score, but rows with its lowest score come last.
     """
-    # ``np.argpartition`` breaks ties differently on other processors.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is None:
@@ -233,6 +235,8 @@ def top_rows(
 
 
 def _first_of_split(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Return the `count` highest scores as indices, see `top_rows`."""
+    # ``np.argpartition`` would break ties differently on other processors.
     top = split_at(scores, count)
     return np.concatenate([top.above, top.tied[: top.n_tied_in_top]])
 

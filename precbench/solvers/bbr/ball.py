@@ -59,6 +59,7 @@ def minimise_along_axes(
         used = slopes != 0
     curvature = np.maximum(curvatures[used], 0)  # rounding may bring one below 0
     slope = slopes[used]
+    # Along an axis of curvature 0 only the ball, which then has a radius, ends w.
     if radius is None or (
         curvature.all() and np.linalg.norm(slope / curvature) <= radius
     ):

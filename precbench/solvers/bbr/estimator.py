@@ -123,7 +123,7 @@ class SquaredPairRanker(LinearRanker):
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
-        length = _pairs_per_slice(rows, n)
+        length = _pairs_per_slice(rows, n)  # of a slice
         scratch = _scratch(n)
         self._sums = PairSums(n)  # an attribute for `catch_up`
         start = 0
@@ -132,8 +132,9 @@ class SquaredPairRanker(LinearRanker):
             # first. The slices do not depend on the trace, so that no bit of the sums
             # depends on the trace.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
-            stop = min(n_pairs, start - start % length + length, checkpoint)
-            add_pairs(
+            slice_end = (start // length + 1) * length
+            stop = min(n_pairs, slice_end, checkpoint)
+            add_pairs(  # adds to the two sums in place
                 rows,
                 pos,
                 neg,
@@ -571,8 +572,9 @@ class ClassMoments:
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
+        # Each of the rows in the sums may add a rounding error of _EPS.
         noise_of_cross = Noise(
-            _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)
+            a=_EPS * self.counts.sum() * np.abs(pos_mean), b=np.abs(neg_mean)
         )
         return Moments(pos_mean - neg_mean, second, noise_of_cross)
 
@@ -584,6 +586,7 @@ def _block_length(n_features: int) -> int:
 
 
 def _pairs_per_slice(rows: Rows, n_features: int) -> int:
+    """Return how many pairs are summed apart from those before, see `PairSums`."""
     products_per_pair = _n_products(rows, n_features, n_joined=2)
     length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_per_pair)
     # At the end of a slice its sums are added in n_features**2 steps. A slice has at
@@ -604,9 +607,11 @@ def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
 def _scratch(
     n_features: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the arrays in which the kernels of moments work."""
-    places = np.full(n_features, -1, dtype=np.int32)
-    return np.empty(n_features), np.empty(n_features, dtype=np.int32), places
+    """Return the arrays in which the kernels work: z, its columns, their places."""
+    z = np.empty(n_features)
+    columns = np.empty(n_features, dtype=np.int32)
+    places = np.full(n_features, -1, dtype=np.int32)  # -1: the column is not in z
+    return z, columns, places
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:

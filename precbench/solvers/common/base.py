@@ -86,7 +86,8 @@ def memory_limit(container_limit: Path = _CONTAINER_LIMIT) -> int:
 
 def require_memory(n_values: int, n_features: int, what: str) -> None:
     """Raise an error if `n_values` float64 values exceed the memory limit."""
-    needed, limit = 8 * n_values, memory_limit()
+    needed = 8 * n_values  # bytes
+    limit = memory_limit()
     if needed > limit:
         raise InputError(
             f"X has {n_features:,} features, for which {what} take"
@@ -297,6 +298,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     @property
     def _judged_at(self) -> TopK:
         """The k of `predict` and `score`: the solver's, or 1.0 for all positives."""
+        # Of solvers with an objective only those that learn "prec@k" use their `k`.
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
@@ -424,7 +426,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
-        """Return X, checked and in C order or canonical CSR; with y both of them."""
+        """Return X, checked and in C order or canonical CSR, or X and y if y is given.
+
+        `options` are those of scikit-learn's `validate_data`.
+        """
         check_form(X)
         options |= {"accept_sparse": "csr", "order": "C"}
         if not y:

@@ -425,9 +425,10 @@ def read_epochs(
 def begin(
     fits: Sequence[Fit], steps: Sequence[Step], X: Any, labels: NDArray[np.int8]
 ) -> tuple[list[Fit], Iterator[Iterable[Piece]]]:
-    """Begin fits of equal `visits` to checked rows; return those to go on, and epochs.
+    """Begin fits of equal `visits` to checked rows.
 
-    `steps` are the states of the solvers before the first row.
+    Return the fits that are to go on, and the pieces of each epoch. `steps` are the
+    states of the solvers before the first row.
     """
     first = fits[0].solver
     rng = as_generator(first.random_state)

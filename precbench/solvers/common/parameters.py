@@ -99,9 +99,10 @@ def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWe
     }
     least = 1 / MOST_WEIGHT  # of the weights above 0
     for sign, weight in signed.items():
-        if not isinstance(weight, Real) or not (
+        is_allowed = isinstance(weight, Real) and (
             weight == 0 or least <= weight <= MOST_WEIGHT
-        ):
+        )
+        if not is_allowed:
             raise InputError(
                 f"class_weight has {weight!r} for the"
                 f" {'positives' if sign > 0 else 'negatives'}; give 0 or a number from"

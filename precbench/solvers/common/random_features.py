@@ -92,8 +92,10 @@ class RandomFeatures:
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Map rows X to ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
-        rows, n_components = as_rows(X), len(self.offset)
+        rows = as_rows(X)
+        n_components = len(self.offset)
         features = np.empty((X.shape[0], n_components))
+        # A product of matrices would not have the same bits on every machine.
         for j in range(n_components):
             features[:, j] = linear_scores(rows, self.weights[j])
         features += self.offset

@@ -165,7 +165,7 @@ def weighted_sum(
             " give no fewer"
         )
     out = np.zeros(n_features)
-    add_rows(rows, coef, out)
+    add_rows(rows, coef, out)  # to `out`
     return out
 
 

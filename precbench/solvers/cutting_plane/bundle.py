@@ -109,7 +109,8 @@ class Bundle:
         """
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
-        alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
+        alpha = self._alpha[active]
+        K = self._gram[np.ix_(active, active)]
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         solutions = np.stack((gradient[active], np.ones(len(active))))
@@ -144,7 +145,8 @@ class Bundle:
 
     def bound(self) -> float:
         """Return the dual value: no w has a lower ``1/2 ||w||^2 + C R(w)``."""
-        m, w = self._n_planes, self.weights()
+        m = self._n_planes
+        w = self.weights()
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:

@@ -376,7 +376,9 @@ def _at_least_k(
     positives and the `n_false` highest negatives.
     """
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
-    n_true, n_false = worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
+    descending_pos = -np.sort(-scores[pos])
+    descending_neg = -np.sort(-scores[neg])
+    n_true, n_false = worst_table(descending_pos, descending_neg, k)
     # y' - y is -1 on positives without a one, 1 on negatives with a one, else 0.
     subgradient = np.zeros_like(scores)
     subgradient[pos] = -1

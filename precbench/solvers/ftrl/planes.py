@@ -26,10 +26,13 @@ _RANK = 1e-12  # singular values below this share of the largest count as 0
 
 
 class Bound(NamedTuple):
-    """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
+    """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0.
 
-    # F has a term eta/2 ||w||^2. So if F(w) <= value + gap, the distance of w from the
-    # best w is at most
+    F is the loss plus the penalty eta/2 ||w||^2.
+    """
+
+    # By the penalty, if F(w) <= value + gap, the distance of w from the best w is at
+    # most
     #     sqrt(2 gap / eta).
     # Both lie within r = sqrt(2 gap / curvature) of w_0: it is also at most 2 r.
 
@@ -70,11 +73,11 @@ class IncrementalLoss(ABC):
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return what to add to the slopes and offsets of planes from `start` on.
+        """Return what to add to slopes and offsets of planes for the rows from `start`.
 
-        The planes then lie below the loss of the n > start rows, and high at w with
-        these `scores`. `chosen` (n_planes, n_chosen), the negatives each plane has
-        chosen, is updated in place.
+        The planes lie below the loss of the first `start` rows. They then lie below
+        that of all rows with these `scores`, and high at the w of the scores. `chosen`
+        (n_planes, n_chosen), the negatives each plane has chosen, is updated in place.
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
@@ -379,7 +382,8 @@ class Planes(Bundle):
         # Within the span of the edges the rises determine w_change, so that there
         # others_change has to bring the gradient to 0; outside of the span w_change
         # does.
-        w_within, gradient_within = coordinates / sizes, V @ gradient
+        w_within = coordinates / sizes
+        gradient_within = V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
         others_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
         return _Move(others_change, w_change, length=1.0)

@@ -143,7 +143,10 @@ class MiniBatchStep(Step):
     def candidate(
         self, n_batches_before: int, n_batches: int, n_rows_of_batch: int
     ) -> Candidate:
-        """Return what the kernel reads for the next batches but `n_batches_before`."""
+        """Return what the kernel reads for `n_batches` batches.
+
+        They come after `n_batches_before` batches that `t` does not count yet.
+        """
         rule = self.rule
         top = rule.share_of_negatives if rule.code == PAUC else rule.k
         # kar2015, Algorithm 3:
@@ -780,6 +783,7 @@ class TwoPMB(PassMixin, LinearRanker):
         )
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
+        """Return the rows of the buffer and a batch of negatives together."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_buffer = min(self.reservoir_size or self.batch_size, n_pos)
         n_neg_of_batch = min(self.batch_size, len(labels) - n_pos)

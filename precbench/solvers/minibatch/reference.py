@@ -72,7 +72,8 @@ def path(
 ) -> NDArray[np.float64]:
     """Return w after each batch of the rows of `order`, shape (n_batches, n_features).
 
-    This is kar2015, Algorithms 1 to 4, and kar2014, Algorithm 1.
+    This is kar2015, Algorithms 1 to 4, and kar2014, Algorithm 1. `start` is the w
+    before the first batch. Other parameters of a solver have no effect.
     """
     compares_pairs = isinstance(rule, PartialAUC | AUC)
     w = np.zeros(X.shape[1]) + start
@@ -83,6 +84,7 @@ def path(
         n_pos = int(positive.sum())
         is_empty = n_pos == 0 or (compares_pairs and n_pos == len(rows))
         if not is_empty:
+            # A count may exceed the rows of a batch, which `resolve_k` refuses.
             wanted = k if isinstance(k, int) else resolve_k(k, n_pos, len(rows))
             scores = X[rows] @ w
             c = batch_step(scores, positive, min(wanted, n_pos), rule)

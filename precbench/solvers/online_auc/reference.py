@@ -33,9 +33,10 @@ def oam_path(
                     w = w + min(penalty / 2, loss / (z @ z)) * z
         else:  # Algorithm 4
             violating = [z for z in differences if w @ z <= 1]
+            # The zeros are for a row without a violating pair.
             w = w + penalty / 2 * np.sum([*violating, np.zeros_like(w)], axis=0)
         n_seen[label] += 1  # Algorithm 2, by Vitter's Algorithm R
-        place = rng.integers(0, np.array([n_seen[label]]))[0]
+        place = rng.integers(0, n_seen[label])
         if len(reservoir[label]) < size:
             reservoir[label].append(x)
         elif place < size:
@@ -113,7 +114,8 @@ def spam_path(
     `known` are the rows of a first pass, which give p and the means of both classes;
     without it these are estimated from the rows so far.
     """
-    w, path = np.zeros(X.shape[1]), []
+    w = np.zeros(X.shape[1])
+    path = []
     for t, i in enumerate(order, start=1):
         rows = order[:t] if known is None else known
         pos, neg = X[rows][y[rows] > 0], X[rows][y[rows] < 0]
@@ -121,7 +123,8 @@ def spam_path(
             p = len(pos) / len(rows)
             a, b = w @ pos.mean(axis=0), w @ neg.mean(axis=0)
             alpha = b - a
-            x, score = X[i], w @ X[i]
+            x = X[i]
+            score = w @ x
             if y[i] > 0:
                 gradient = 2 * (1 - p) * ((score - a) - (1 + alpha)) * x
             else:

@@ -159,7 +159,7 @@ class Ensemble(NonlinearRanker):
         if trace(self):
             return
         seed = int(as_generator(self.random_state).integers(2**31))
-        recipes = [*self._recipes(seed)]
+        recipes = list(self._recipes(seed))
         with warnings.catch_warnings():
             # The fits to folds need not warn, as those to all rows do so.
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -207,7 +207,11 @@ class LightGBM(WeightedRanker, BoostedTrees):
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> Task:
         weights = self._weights_with_classes(labels)
-        return Task(slice(None), {"weight": weights}, {"objective": "binary"})
+        return Task(
+            order=slice(None),
+            fields={"weight": weights},
+            parameters={"objective": "binary"},
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -315,4 +319,5 @@ class LambdaRank(BoostedTrees, ListRanker):
             "objective": "lambdarank",
             "lambdarank_truncation_level": lists.n_top,
         }
-        return Task(lists.order, {"group": lists.lengths}, parameters)
+        fields = {"group": lists.lengths}
+        return Task(order=lists.order, fields=fields, parameters=parameters)

@@ -43,11 +43,10 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
         X = with_short_indices(X)
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
-        # Both are numbers, or arrays of one number.
-        offset, n_iter = classifier.intercept_, classifier.n_iter_
         self.coef_ = classifier.coef_.ravel()
-        self.offset_ = float(np.sum(offset))
-        yield int(np.max(n_iter))
+        # `intercept_` and `n_iter_` are numbers, or arrays of one number.
+        self.offset_ = float(np.sum(classifier.intercept_))
+        yield int(np.max(classifier.n_iter_))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

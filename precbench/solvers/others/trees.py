@@ -83,7 +83,10 @@ class Trees:
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Return the ensemble of trees, with all their nodes in one sequence."""
+        """Return the ensemble of trees, with all their nodes in one sequence.
+
+        `options` are the fields `base` and `is_forest`.
+        """
         lengths = [len(tree.feature) for tree in trees]
         n_nodes = sum(lengths)
         if n_nodes > np.iinfo(np.int32).max:
@@ -103,11 +106,11 @@ class Trees:
         right = np.where(feature >= 0, right + root_of_nodes, 0).astype(np.int32)
         return cls(
             n_features,
-            feature,
-            value,
-            right,
-            roots.astype(np.int32),
-            cover,
+            feature=feature,
+            value=value,
+            right=right,
+            root=roots.astype(np.int32),
+            cover=cover,
             **options,
         )
 
@@ -271,7 +274,8 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
 def lightgbm_trees(booster: Any, n_features: int) -> Trees:
     """Return the trees of a `Booster` of LightGBM fitted to numbers without gaps."""
     text = booster.model_to_string(num_iteration=booster.current_iteration())
-    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]  # [0]: header
+    text_of_trees, _, _rest = text.partition("\nend of trees")
+    _header, *blocks = text_of_trees.split("\nTree=")
     return Trees.of([_lightgbm_tree(block) for block in blocks], n_features)
 
 

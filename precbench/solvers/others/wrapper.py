@@ -104,7 +104,8 @@ class Wrapper(Ranker):
         if not isinstance(self.class_weight, dict):
             return self.class_weight
         signed: Any = signed_weights(self.class_weight, self.classes_)
-        return signed | {0: signed[-1]}  # HistGradientBoosting calls -1 0
+        # HistGradientBoosting looks the class -1 up by the number 0.
+        return signed | {0: signed[-1]}
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
         """Return the `sample_weight` of the library's fit, or no argument."""
@@ -220,7 +221,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         """Score rows after the last iteration."""
         if hasattr(self.classifier_, "decision_function"):
             return as_scores(self.classifier_.decision_function(X), X.shape[0])
-        return as_scores(self.classifier_.predict_proba(X)[:, 1], X.shape[0]) - 0.5
+        probabilities = self.classifier_.predict_proba(X)[:, 1]  # of the positive class
+        return as_scores(probabilities, X.shape[0]) - 0.5
 
     @available_if(lambda self: self.has_trees)
     def to_trees(self) -> Trees:

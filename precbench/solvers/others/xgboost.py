@@ -185,7 +185,8 @@ class XGBoost(ListRanker):
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         """Train with the logistic loss, or on lists of rows in random order."""
-        xgboost, parameters = classifier, self._settings()
+        xgboost = classifier  # the module, see `_classifier`
+        parameters = self._settings()
         nthread = parameters["nthread"]
         if self.ranks_lists:
             lists = self._lists(labels, as_generator(self.random_state))

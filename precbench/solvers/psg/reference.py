@@ -30,9 +30,11 @@ def path(
     mini-batch method on rows that are multiplied likewise.
     """
     n = len(y)
-    scale, share = 1.0, 1.0  # of the scores, of the loss
+    scale = 1.0  # of the scores
+    share = 1.0  # of the loss
     if loss.name == "prec@k":
-        scale, share = top / n, 1 / top
+        scale = top / n
+        share = 1 / top
     elif loss.name == "f1":
         scale = int(np.count_nonzero(y > 0)) / n
     return minibatch.path(

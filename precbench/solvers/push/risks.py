@@ -51,7 +51,10 @@ class Classes:
         self.pos, self.neg = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
 
     def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the least and greatest ``values[i] - values[k]``, i above k."""
+        """Return the least and greatest gap ``values[i] - values[k]``.
+
+        i is a positive, k a negative.
+        """
         pos, neg = values[self.pos], values[self.neg]
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
@@ -253,7 +256,7 @@ def _dense(X: Any) -> NDArray[np.float64]:
 
 
 class Term(NamedTuple):
-    """A term of an `ExponentialRisk`: the rates (a, b) of its G, and what is added."""
+    """A term of an `ExponentialRisk`: the rates a and b of its G, and what is added."""
 
     rate_pos: float
     rate_neg: float
@@ -277,7 +280,9 @@ class _TermValues(NamedTuple):
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    # With the G of the kernels, and the constant c_m of term m,
+    # With the scores s of positives i and negatives k, and the rates a and b and the
+    # constant c_m of term m,
+    #     G_m = 1/a log sum_i exp(-a s_i) + 1/b log sum_k exp(b s_k),
     #     v_m = G_m + c_m,
     #     log(R) / p = 1/p log sum_m exp(p v_m).
 
@@ -489,7 +494,7 @@ class PairwiseRisk(ScoreRisk):
             signed = side.sign * scores
             gradient_of_side = np.zeros(len(scores))
             for first, stop in side.pairs.slices(_EVALUATED):
-                pair_gradient(
+                pair_gradient(  # adds to `gradient_of_side` in place
                     signed,
                     *side.pairs,
                     logistic=self.logistic,
@@ -511,7 +516,7 @@ class PairwiseRisk(ScoreRisk):
             log_heights = np.empty(len(side.pairs.lower))
             signed = side.sign * scores
             for first, stop in side.pairs.slices(_EVALUATED):
-                pair_heights(
+                pair_heights(  # fills `log_heights` from first to stop
                     signed,
                     *side.pairs,
                     logistic=self.logistic,

@@ -38,15 +38,18 @@ def projected(
     slope: ``a + b + (sum of what is cut off) / K = 0``.
     """
     pos, neg = point[y > 0], -point[y < 0]
-    spread = float(np.abs(point).sum()) + 1.0
+    spread = float(np.abs(point).sum()) + 1.0  # above each sum sought
 
     def shift(values: NDArray[np.float64], total: float, most: float) -> float:
+        """Return the a with which ``values - a``, kept in [0, most], sum to `total`."""
+
         def excess(a: float) -> float:
             return float(np.minimum(most, np.maximum(0, values - a)).sum() - total)
 
         return brentq(excess, values.min() - spread, values.max(), xtol=1e-14)
 
     def slope(total: float) -> float:
+        """Return the slope of the distance at s = total."""
         a, b = shift(pos, total, np.inf), shift(neg, total, total / n_top)
         cut_off = np.maximum(0, neg - b - total / n_top).sum()
         return -a - b - cut_off / n_top
