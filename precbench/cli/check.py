@@ -105,7 +105,8 @@ def check_results(
         )
     old_reference = read_ledger(path) if path.exists() else []
     evidence = read_evidence(results)
-    measured = {*evidence.outcomes, *evidence.values}  # experiments and studies
+    # Names of the experiments and studies in the results; others are added below.
+    measured = {*evidence.outcomes, *evidence.values}
     # Numbers that follow from definitions alone need no results.
     evidence.values.update(_quick_studies(claims))
     ledger = make_ledger(claims, evidence)
@@ -170,7 +171,10 @@ def _chosen(
 def _print_claims(
     rows: Sequence[LedgerRow], verdict: str | None, *, n_others: int
 ) -> None:
-    """Print the claims that are asked for, those of one verdict in a single table."""
+    """Print the claims of `rows`, those of one verdict in a single table.
+
+    A line says how many claims are not among them (`n_others`).
+    """
     if verdict is None:
         _print_by_kind(rows)
     else:

@@ -131,7 +131,7 @@ def new_claims(
         facts = {
             "ids": [claim.id for claim in claims],
             "entry": values,
-            "file": to and str(to),
+            "file": None if to is None else str(to),
         }
         print(json.dumps(facts))
     elif to is None:
@@ -166,7 +166,10 @@ def _add_entry(to: Path, entry: _Entry, config: str) -> None:
 
 
 def _parse_field(text: str) -> tuple[str, Any]:
-    """Return name and value of a field, such as "runs" and 5 for runs=5."""
+    """Return name and value of a field, such as "runs" and the number 5 for runs=5.
+
+    The value is read as YAML.
+    """
     name, equals, value = text.partition("=")
     if not equals:
         raise InputError(

@@ -109,7 +109,10 @@ def _pairs(first: Path, second: Path) -> tuple[list[_Pair], list[str]]:
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count final values that are equal, or differ; compare cells with such values."""
+    """Count final values that are equal, differ, or are in one run only.
+
+    ``cells`` has the comparison of each cell in which a value differs, see `_cell`.
+    """
     finals_first = _finals(first)
     finals_second = _finals(second)
     common = finals_first.join(

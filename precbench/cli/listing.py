@@ -195,6 +195,7 @@ def list_(
         wanted["verdict"] = verdict
     for field, value in wanted.items():
         _refuse_unknown_value(field, value, all_members, what)
+    # A member is listed if each wanted field has the wanted value.
     members = [member for member in all_members if wanted.items() <= member.items()]
     if as_json:
         print(json.dumps(members, indent=1))

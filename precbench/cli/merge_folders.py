@@ -88,6 +88,7 @@ def merge_results(
     with ExitStack() as stack:
         for merge in merges:  # no other command may write there
             stack.enter_context(merge.target.lock())
+        # All are compared before a record of any is taken.
         for merge, chosen in zip(merges, _compared(merges), strict=True):
             target = merge.target
             take_records(target, chosen)
@@ -117,7 +118,7 @@ def merge_results(
 
 
 def _merges(folders: Sequence[Path], out: Path, keep: Path | None) -> list[_Merge]:
-    """Return what to merge, by experiment."""
+    """Return what to merge into `out`, one `_Merge` for each experiment."""
     kept_folder = None
     if keep is not None:
         kept_folder = keep.resolve()
@@ -188,7 +189,10 @@ def _note_request(target: Store, sources: list[Store], n_taken: int) -> dict[str
 
 
 def _missing_shards(shards: set[str]) -> list[str]:
-    """Return the other shards of each division into N parts of which some are there."""
+    """Return the shards that are missing from divisions of which some are there.
+
+    Of 1/3 and 2/3, for example, 3/3 is missing.
+    """
     missing = []
     for total in sorted({Shard.parse(shard).total for shard in shards}):
         for index in range(1, total + 1):

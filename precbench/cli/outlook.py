@@ -22,7 +22,7 @@ def to_fetch(part: Experiment) -> dict[str, int]:
             continue  # only these have a card, with files
         card = find_card(entry.card if isinstance(entry, StreamedCard) else entry.name)
         if card.terms is not None:
-            continue  # a run does not accept terms
+            continue  # a run downloads nothing whose terms a user has to accept
         missing = {file.name for file in info(card.name) if file.status == "missing"}
         size = download_limit([file for file in card.files if file.name in missing])
         if size > 0:  # files without an address cannot be downloaded
@@ -31,7 +31,10 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 
 
 def show_fetching(part: Experiment, sizes: dict[str, int], console: Console) -> int:
-    """Print what to fetch; return the number of trials, none of them known as done."""
+    """Print what to fetch, the bytes of `sizes`; return the number of all trials.
+
+    Which of them are done is not known without the data.
+    """
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())

@@ -258,7 +258,7 @@ class OwnRows(FileLayout):
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Return the table and, with ``--open``, apart the rows without a label."""
+        """Return the table and None, or with ``--open`` its labelled and other rows."""
         if self.open_list is None:
             return self.table(), None
         others = {"the file of the rows": self.file}
@@ -275,7 +275,7 @@ class OwnRows(FileLayout):
             from precbench.tables.list_file import require_sheet
             from precbench.tables.own_table import several
 
-            ids = rows.filter(several(self.id or ()))
+            ids = rows.filter(several(self.id or ()))  # an option may name several
             require_sheet(ids, self.open_list)  # before any training
         return known, rows
 

@@ -200,6 +200,7 @@ def _planned(
     # With `dry_run` nothing is trained; the time of the missing trials is estimated.
     dry = replace(selected, dry_run=True, quiet=True)
     outlook = run_one(config, dry, name, datasets=loaded)
+    # Claims that need no data, or at least one data set that was obtained.
     decided = [
         claim
         for claim in claims

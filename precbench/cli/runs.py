@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from precbench.runner.options import Options
 
 _CHANGED_CODE = "changed-code"
-# The statuses that each word of --rerun stands for
+# The statuses that each word of --rerun stands for; the last word, which is no status,
+# stands for itself
 _RERUN = {
     **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
     "failed": RETRIED,
@@ -188,7 +189,7 @@ class RunOptions:
 
     @property
     def rerun_statuses(self) -> frozenset[str]:
-        """The statuses that the words of --rerun stand for."""
+        """The statuses that the words of --rerun stand for, and "changed-code"."""
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def of_session(self, config: "Experiment | Study") -> "Options":
@@ -328,7 +329,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
     names = list(configs)
     loaded = [load_config(name) for name in names]
     if options.cluster is None and not options.dry_run:
-        _start_workers(loaded[0], options)
+        _start_workers(loaded[0], options)  # the first config is the first to run
     from precbench.runner.session import connected, selected
 
     for config in loaded:

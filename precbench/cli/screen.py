@@ -37,8 +37,8 @@ class Screen(Console):
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console for an output, which breaks lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
-    # `Screen` escapes text itself, and writes past a stream that would also escape
-    # rich's colours.
+    # `Screen` escapes text itself, and writes past the stream of `harmless_streams`,
+    # which would also escape rich's colours.
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     if not console.is_terminal:
@@ -123,7 +123,10 @@ class _TrialCounter:
         return f"{self.n_failed} failed" if self.n_failed else ""
 
     def _is_line_due(self, now: float) -> bool:
-        """Return whether a tenth of the trials is full, or a minute without a line."""
+        """Return whether one more tenth of the trials is done, or a minute is over.
+
+        The minute begins at the last line.
+        """
         if self.has_bar or self.quiet:
             return False
         tenths = 10 * self.n_done // self.n_trials

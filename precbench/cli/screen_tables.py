@@ -80,7 +80,7 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many first columns tell all rows apart; 1 if no number does."""
+    """Return the least n such that the first n columns tell all rows apart, else 1."""
     for n in range(1, len(table.header)):  # the last column is not a name
         names = {tuple(cell.text for cell in row[:n]) for row in table.rows}
         if len(names) == len(table.rows):
@@ -116,12 +116,14 @@ def _blocks(
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
     """Lay out the names and a block, without rows that are empty in the block."""
     columns = [*names, *others]
-    least = sum(column.least + _GAP for column in columns) - 1
+    # No gap follows the last column, but one place that stays free.
+    least = sum(column.least + _GAP for column in columns) - _GAP + 1
     grid = Grid(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
+        # Top, right, bottom, left; the box adds one blank between columns.
+        padding=(0, 0, 0, _GAP - 1),
         # Wider than the screen where words would break; None fits the content.
         width=least if least > width else None,
     )

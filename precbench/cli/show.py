@@ -211,10 +211,14 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
-    """List the features with the largest weights; for trees, with the most splits."""
+    """List the features with the largest weights; for trees, with the most splits.
+
+    Return "" if features have no names, or neither weights nor splits of their own.
+    """
+    if model.members or model.random_features is not None:
+        return ""
     names = model.encoding and model.encoding.feature_names
-    has_column_weights = not model.members and model.random_features is None
-    if not names or not has_column_weights:
+    if not names:
         return ""
     if model.trees is None:
         values: Any = model.coef

@@ -79,6 +79,10 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 
 
 def _records_at(place: str, store: Store) -> Iterator[Record]:
+    """Yield the records at DATASET/SOLVER/SPLIT; none if `place` is not of this form.
+
+    They are several in a sweep.
+    """
     match = _PLACE.fullmatch(place)
     if match is None:
         return
@@ -92,6 +96,7 @@ def _records_at(place: str, store: Store) -> Iterator[Record]:
 
 
 def _records_of_key(beginning: str, store: Store) -> Iterator[Record]:
+    """Yield the records whose key begins so; none if `beginning` is of no key."""
     if not _KEY.fullmatch(beginning):
         return
     all_keys = store.keys()
@@ -135,7 +140,10 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    """Return the command that repeats a trial in its folder, or "" without a config."""
+    """Return the command that repeats a trial in its folder.
+
+    Return "" if the trial was started from Python, without a config.
+    """
     command = repeat_command(
         trial.experiment,
         trial.label,

@@ -38,7 +38,7 @@ def validate_configs(configs: Configs, as_json: Json = False) -> int:
 
 
 def _checked(name: str) -> dict[str, Any]:
-    """Return either what a file says, or its mistakes."""
+    """Return what a file says or its mistakes; the other of the two is empty."""
     try:
         return {"config": name, "says": _content(name), "mistakes": []}
     except InputError as error:

@@ -77,8 +77,15 @@ class StageProgress(Progress):
 class Printer(Progress):
     """Prints how a session goes on, and its results."""
 
-    def __init__(self, options: Options, console: Screen, **how: bool):
-        super().__init__(**how)
+    def __init__(
+        self,
+        options: Options,
+        console: Screen,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+    ):
+        super().__init__(quiet=quiet, verbose=verbose)
         self.options = options
         self.console = console
 

@@ -157,7 +157,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         n_features = own.n_features
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
-    mean = parts["mean"].get("")  # the only array of this part, named "mean"
+    mean = parts["mean"].get("")  # its name in the file is that of the part alone
     _require(n_features > 0, "the model has no features")
     for member in members:
         _require(member.n_features == n_features, "members have different features")

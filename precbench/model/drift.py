@@ -122,6 +122,7 @@ class _Bins(Fields):
         """Return counts less `n_gaps` filled-in values, all in the fill value's bin."""
         if not n_gaps:
             return counts
+        # `filled_row` has the features of a row whose value is filled in.
         if column.categories is None:
             filled_row = [column.fill]
         else:
@@ -390,7 +391,8 @@ class Drift:
         by_chance = (n_new / (n_new + n_training)) ** n_beyond
         # Half of alpha for each of the two sides.
         has_left_range = bool(n_beyond > _OUTSIDE * n_new and by_chance < alpha / 2)
-        # A bin beyond the range joins its neighbour: the sums start here.
+        # The bins of sums start here: the first bin, which is beyond the range, joins
+        # the second, and the last the one before.
         starts = np.r_[0, 2 : len(new) - 1]
         return _BinnedColumn(
             names=[f"to {listed([end])}" for end in ends],

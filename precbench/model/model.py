@@ -212,7 +212,7 @@ class Model(FittedClassifier):
             encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
         matrix = _matrix(X)
-        # Before the scaler, which also holds vectors.
+        # Before the scaler, whose vectors need memory, too.
         unfitted.require_memory(matrix.shape[1])
         scaler = Scaler(scaling).fit(matrix)
         features = matrix
@@ -263,7 +263,13 @@ class Model(FittedClassifier):
         """The members, or the model itself as one member."""
         if self.members:
             return self.members
-        return (Member("", self.coef, self.trees, self.random_features),)
+        own = Member(
+            name="",
+            coef=self.coef,
+            trees=self.trees,
+            random_features=self.random_features,
+        )
+        return (own,)
 
     @property
     def spans(self) -> list[tuple[Column, slice]]:
@@ -419,11 +425,12 @@ class Model(FittedClassifier):
         for column, features in self.spans:
             names.append(column.name)
             n_features.append(features.stop - features.start)
+        column_of_feature = np.repeat(np.arange(len(names), dtype=np.int32), n_features)
         explain_rows = partial(
             Contributions.of,
             self._parts,
             mean=np.zeros(self.n_features) if self.mean is None else self.mean,
-            column=np.repeat(np.arange(len(names), dtype=np.int32), n_features),
+            column=column_of_feature,
             is_stacked=bool(self.members),
         )
         with np.errstate(over="ignore", invalid="ignore"):
@@ -680,7 +687,10 @@ def _columns_of_ranking(
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
-    """Return the `top` rows with the highest scores, or all; ties in order."""
+    """Return the `top` rows with the highest scores, None for all rows, in order.
+
+    Of equal scores the earlier row comes first.
+    """
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
@@ -721,7 +731,8 @@ def _matrix(X: Any) -> Any:
             X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X"
         )
     except ValueError as error:
-        raise InputError(f"{error}".partition("\n")[0]) from error
+        first_line, _newline, _advice = str(error).partition("\n")
+        raise InputError(first_line) from error
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:

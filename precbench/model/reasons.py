@@ -21,7 +21,8 @@ class ReasonsOfList:
     """The rows that `Model.rank_blocks` lists, and why each has its score."""
 
     def __init__(self, model: Model, n: int):
-        model.explain(np.zeros((1, model.n_features)))  # raises before a file is read
+        # Raises before a file is read, if the model cannot be explained.
+        model.explain(np.zeros((1, model.n_features)))
         self._model = model
         self.n = min(n, len(model.spans))  # columns to name of each row
         # By their numbers from 1; `Model.rank_blocks` writes them.

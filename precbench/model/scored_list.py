@@ -240,7 +240,7 @@ def score(
     encoded_rows = None
     if explainer is not None:
         blocks = explainer.noting(blocks, gaps)
-        encoded_rows = explainer.rows
+        encoded_rows = explainer.rows  # of the listed rows, filled by `rank_blocks`
     ranking, n_rows = fitted.rank_blocks(
         blocks, top, n_jobs=-1, watch=watch, listed=encoded_rows
     )
@@ -308,7 +308,7 @@ def _names_of_list(
             f"{earlier} is {kind}; as the earlier list, give a CSV or Parquet list that"
             " score wrote"
         )
-    no_features = Encoding("csv", 0, dense=True)
+    no_features = Encoding("csv", n_features=0, dense=True)
     blocks = read_new_blocks(earlier, no_features, keep=[column])
     return {name for _X, texts in blocks for name in texts[column]}
 

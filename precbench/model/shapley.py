@@ -145,6 +145,7 @@ def _explain_trees(
     rows = np.ascontiguousarray(trees.compared(X))
     base = 0.0
     values = np.zeros((len(X), n_columns))
+    # Each tree begins at its root, and ends where the next begins, or with the array.
     for first, stop in pairwise([*trees.root, len(trees.feature)]):
         nodes = slice(first, stop)  # of one tree
         base += _add_tree(trees, nodes, rows, column, values)
@@ -200,7 +201,7 @@ def _add_tree(
     """
     tree = _tree_to_outline(trees, nodes, column)
     n_above = outline(tree)  # the largest number of columns above one leaf
-    if n_above < 0:
+    if n_above < 0:  # too many splits to count them
         raise InputError(
             "the model cannot be explained: a tree has a leaf below 1,024 splits or"
             " more; fit it with fewer or larger leaves, such as by max_leaf_nodes,"
@@ -217,6 +218,7 @@ def _add_tree(
     for first_point in range(0, quadrature.shape[1], n_points):
         t, weights = quadrature[:, first_point : first_point + n_points]
         factors = _factors(t, weights, tree.zero[:, np.newaxis], tree.above)
+        # `product` and `state` are scratch space of the kernel.
         product = np.empty((n_nodes, len(t)))
         state = np.empty(n_nodes, dtype=np.int8)
         n_rows = max(1, _UPDATES_PER_SLICE // product.size)  # of a call of the kernel

@@ -84,7 +84,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
     measured = finals[finals["value"].notna()]
     tables = []  # of one row for each swept value
     for x, values in measured.groupby(parameter, sort=False)["value"]:
-        of_splits = [np.array([value]) for value in values]
+        of_splits = [np.array([value]) for value in values]  # at the one place x
         tables.append(_quartiles(parameter, np.array([x]), of_splits))
     if not tables:
         return _quartiles(parameter, np.empty(0), [])

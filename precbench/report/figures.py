@@ -300,7 +300,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _read: _Reader) -> _Page:
         part = _per_solver(run, rows, value_against_share)
         parts[dataset] = part.assign(dataset=dataset)
     shown = [dataset for dataset, part in parts.items() if len(part)]
-    # Without a result the page has an empty table.
+    # Without a result the page has the empty table of the first data set.
     with_columns = shown or run.datasets[:1]
     data = pd.concat([parts[dataset] for dataset in with_columns], ignore_index=True)
 

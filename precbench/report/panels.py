@@ -49,6 +49,7 @@ def draw_panels(
                 points["value"],
                 color=look.color,
                 linestyle=style,
+                # Markers would hide dashes.
                 marker=look.marker if style in ("", "-") else "",
                 markevery=math.ceil(len(points) / 20),  # about 20 markers
             )

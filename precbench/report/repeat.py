@@ -10,7 +10,10 @@ from precbench.results.machine import Machine
 
 @cache
 def shipped_config(experiment: str) -> str | None:
-    """Return the name of the shipped config of an experiment or study, if any."""
+    """Return the name of the shipped config of an experiment or study, if any.
+
+    The config kar2015/appendix-a is of the experiment kar2015-appendix-a.
+    """
     return next(
         (name for name in config_names() if name.replace("/", "-") == experiment), None
     )

@@ -123,6 +123,7 @@ class Sheet:
 
     def svg(self) -> str:
         """Return the drawing as SVG."""
+        # The path stands for the format: no file is written.
         [(_path, content)] = _files(self.figure, Path("drawing.svg")).items()
         return visible(content) if isinstance(content, str) else content.decode()
 
@@ -163,7 +164,9 @@ def wrapped(
     text: str, inches: float, size: float = 8, weight: str = "normal"
 ) -> list[str]:
     """Return a text in lines of at most `inches`, cut with " …" after `_MOST_LINES`."""
-    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
+    width_of_letter = size * _LETTERS[weight]
+    # Below 8 letters, lines would be too short for words.
+    n_letters = max(int(inches / width_of_letter), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 

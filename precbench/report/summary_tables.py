@@ -395,7 +395,8 @@ def three_digits(value: float) -> str:
         return "0"
     # Rounded first, since rounding may add a digit: 9.996 is 10.0.
     rounded = f"{value:.2e}"
-    decimals = max(0, 2 - int(rounded.partition("e")[2]))
+    _digits, _e, exponent = rounded.partition("e")
+    decimals = max(0, 2 - int(exponent))
     return f"{float(rounded):.{decimals}f}"
 
 

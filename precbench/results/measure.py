@@ -38,7 +38,8 @@ from precbench.results.store import Store
 from precbench.solvers import SOLVERS, LinearRanker
 
 _ROC_VERTICES = 400  # a figure does not tell more apart
-_NOT_MEASURING = (  # not hashed
+# Parts of the package that do not measure: a change to them leaves results as they are
+_NOT_MEASURING = (
     "advice",
     "claims",
     "cli",
@@ -461,7 +462,7 @@ def _roc_counts(
     vertices = np.union1d(first, spaced)
     n_pos = np.count_nonzero(y > 0)
     n_neg = len(y) - n_pos
-    # Products of fractions miss the counts by a rounding.
+    # Products of fractions miss the counts, which are whole, by a rounding.
     false_positives = np.round(fpr[vertices] * n_neg, 6)
     true_positives = np.round(tpr[vertices] * n_pos, 6)
     trial_columns = {name: columns[name] for name in _COUNTS_COLUMNS}
@@ -501,7 +502,7 @@ def _precisions(
 
 
 def _form(entry: SolverEntry) -> str:
-    """Return the form of a method, see `precbench.advice.choice.Choice.values`."""
+    """Return "linear", "random features", "nonlinear" or "ensemble"."""
     solver = SOLVERS[entry.solver]()
     if not isinstance(solver, LinearRanker):
         return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
@@ -528,6 +529,7 @@ def _described_metric(metric: Metric) -> dict[str, Any]:
 
 
 def _described_sweep(experiment: Experiment) -> dict[str, Any] | None:
+    """Return the fields of `precbench.results.read.Sweep`, None without a sweep."""
     if experiment.sweep is None:
         return None
     [(name, values)] = experiment.sweep.items()
@@ -550,6 +552,7 @@ def _described_sweep(experiment: Experiment) -> dict[str, Any] | None:
 
 def _described_data(plan: Plan) -> dict[str, dict[str, Any]]:
     """Return the sizes of each data set, and the share of its rows that are tested."""
+    # One split of each data set: all splits test the same share.
     a_split = {trial.dataset.name: trial.split for trial, _ in plan.trials}
     described = {}
     for name, dataset in plan.datasets.items():

@@ -47,8 +47,9 @@ def compare_records(
             if not best:
                 conflicts.append(_conflict(in_conflict))
                 continue
-        if best[0].store is not target:
-            choice[key] = best[0].store
+        chosen = best[0].store
+        if chosen is not target:
+            choice[key] = chosen
     return choice, conflicts
 
 
@@ -59,8 +60,11 @@ def _best(copies: Sequence[_Copy]) -> list[_Copy]:
 
 
 def _differ(copies: Sequence[_Copy]) -> bool:
-    """Return whether copies of equal rank disagree; those of failed trials may."""
-    if _rank(copies[0].record) == 0:
+    """Return whether copies of equal rank have different numbers.
+
+    Failed trials have none.
+    """
+    if _rank(copies[0].record) == 0:  # all have failed
         return False
     return len({_hash_of_numbers(copy) for copy in copies}) > 1
 

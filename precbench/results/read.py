@@ -216,7 +216,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     split = results["split"]  # a float, NaN if missing; exact for integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
-        first_invalid = is_valid.argmin()
+        first_invalid = is_valid.argmin()  # the first False
         column = "seed" if np.isnan(results["seed"][first_invalid]) else "split"
         raise InputError(
             f"{path}: row {first_invalid + 1} below the header has no whole number as"
@@ -298,8 +298,9 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     """Return columns of a table by their types; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
-    for column in _ADDED.intersection(columns).difference(table):
-        table[column] = ""
+    for column in _ADDED:
+        if column in columns and column not in table:
+            table[column] = ""
     missing = [column for column in columns if column not in table]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")

@@ -90,9 +90,13 @@ def _relative_times(summary: pd.DataFrame) -> pd.Series:
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
-    """Return final values and times by trial and metric, NaN where the trial failed."""
+    """Return a row for each trial and metric, with final value and times.
+
+    ``value``, ``seconds`` and ``seconds_to_99`` are NaN where the trial failed.
+    """
     rows = results[results["part"] == "test"].reset_index(drop=True)
     trial_and_metric = [*_GROUP, *TRIAL]
+    # The number of a row's trial and metric, which rows of all its checkpoints share.
     number = rows.groupby(trial_and_metric, sort=False, dropna=False).ngroup()
     is_ok = (rows["status"] == "ok") & rows["value"].notna()
 
@@ -102,7 +106,8 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     seconds_near_best = by_checkpoint.groupby(number)["wall_seconds"]
     columns = rows.set_index(number)[[*trial_and_metric, *_TRIAL_COLUMNS]]
     last_rows = columns.groupby(level=0).tail(1).sort_index()
-    # `assign` aligns by number, with NaN for failed trials
+    # Like `last_rows`, the new columns are indexed by number, by which `assign` aligns
+    # them, with NaN for failed trials.
     return last_rows.assign(
         value=final["value"].last(),
         seconds=final["wall_seconds"].last(),

@@ -187,7 +187,8 @@ class _Watch:
     """Looks at the workers of a cluster, and ends those that are stuck."""
 
     cluster: Cluster
-    sent: Mapping[distributed.Future, Job]  # the jobs that have not ended yet
+    # The jobs that have not ended yet; `Cluster.run` changes them.
+    sent: Mapping[distributed.Future, Job]
 
     def __post_init__(self) -> None:
         start = time.monotonic()
@@ -211,6 +212,7 @@ class _Watch:
             str(future.key): job.trial.timeout for future, job in self.sent.items()
         }
         wait = self.cluster.wait
+        # Of many workers, each sends a heartbeat less often. Single ones may be late.
         longest_silence = max(wait, 10 * heartbeat_interval(len(workers)))
         seem_stuck = self._heartbeats.look(
             seconds, workers, jobs, timeouts, longest_silence

@@ -22,7 +22,8 @@ _ITERATIONS = 100
 # What training a candidate takes, as a share of the training after tuning: it leaves
 # out validation rows, shares passes with others, or converges early
 _SHARE_OF_A_CANDIDATE = 0.4
-# An ensemble fits its members to five folds and to all rows.
+# An ensemble fits each of five members to the rows without each of five folds, and to
+# all rows.
 _FITS_OF_AN_ENSEMBLE = 30
 
 
@@ -66,10 +67,10 @@ def _by_size(plan: Plan, trial: Trial) -> float:
 
 
 def _passes(plan: Plan, trial: Trial) -> float:
-    """Estimate the passes over the rows for tuning and training."""
+    """Estimate the passes for tuning and training, in passes in which a row costs 1."""
     n_candidates = math.prod(map(len, trial.candidates.values()))
     is_tuned = n_candidates > 1
-    # so many times as long as the training takes
+    # the time of tuning as a multiple of that of the training
     tuning = _SHARE_OF_A_CANDIDATE * n_candidates if is_tuned else 0.0
     if "epochs" in trial.params:
         return (1 + tuning) * _largest(trial, "epochs")

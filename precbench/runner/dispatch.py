@@ -94,6 +94,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
 
 
 def _status_in_this_run(job: Job) -> str | None:
+    """Return the status that this run has recorded for a job, None without one."""
     record = Store(job.folder).read(job.key)
     if record is None or record.run != job.run:
         return None
@@ -119,6 +120,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in maps and not _needs_no_file(job.dataset.X):
+                # Beside the marks, where the next run removes what a killed run left.
                 path = job.mark.with_name(f"rows-{secrets.token_hex(8)}")
                 paths.append(path)  # before the write, which may fail half-way
                 maps[dataset_id] = _mapped(job.dataset, path)
@@ -134,6 +136,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 def _needs_no_file(X: Any) -> bool:
     """Return whether rows are few, streamed, or a map of a file already."""
+    # The values of a sparse matrix are in its attribute `data`.
     values = getattr(X, "data", X) if sparse.issparse(X) else X
     n_bytes = getattr(values, "nbytes", 0)  # streamed rows have none
     return n_bytes <= _MOST_SENT or _is_mapped(values)

@@ -58,6 +58,7 @@ class Heartbeats:
         self._workers = {}
         stuck = []
         for address, description in descriptions.items():
+            # Jobs of this run, as others may use the cluster, too.
             held = frozenset(timeouts.keys() & set(jobs.get(address, ())))
             heartbeat = description["last_seen"]
             if address in known:

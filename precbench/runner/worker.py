@@ -114,7 +114,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:
         # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
-    if _prepared:
+    if _prepared:  # many rows do not wait for another trial, since memory may be short
         n_values = prod(_prepared[0].rows.training.X.shape)
         if n_values > _MOST_KEPT:
             _prepared.clear()
@@ -287,6 +287,7 @@ def _tune(job: Job) -> _Tuned:
     def train_candidates(
         candidates: list[dict[str, Any]],
     ) -> Iterator[TrainedCandidate]:
+        """Yield each candidate as fitted in each division, with its validation rows."""
         nonlocal stopped
         for group in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, group.fourier)
