@@ -156,7 +156,8 @@ def _join_survey(table: pd.DataFrame) -> Survey:
 def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
     """Lay out mean ranks by average precision: the method, and the best of each kind.
 
-    `ranks` are the standings of all methods.
+    `ranks` are the standings of all methods; "lost" is how far a method falls short of
+    the best of a task, as a share of the best.
     """
     values = survey.values(AP)
     shown = {*survey.best(values), label}

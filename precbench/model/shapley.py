@@ -264,8 +264,9 @@ def _factors(
 
     In the product at a point t each column has the factor t o + (1 - t) z: o is 1 if a
     row passes all conditions on this column down to a node, else 0, and z is `zero`.
-    This factor replaces that of the node `above`, hence quotients; the leaves below
-    were counted there, hence differences.
+    This factor replaces that of the node `above`, the next one up on the same column or
+    the root, whose factor is 1: hence quotients. The leaves below were counted there:
+    hence differences. The row passed at `above`, as it gets no factor below a failure.
     """
     # The factor t o + (1 - t) z, of rows that pass (o = 1) and of those that fail.
     passing = t + (1 - t) * zero

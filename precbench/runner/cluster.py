@@ -42,7 +42,8 @@ except ImportError:
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
 _MOST_COUNTED = 2.0  # seconds that a look counts, see `Heartbeats`
-# to wait for an answer of the scheduler, if --cluster-wait is less
+# the least wait for an answer of the scheduler; for a client, what is added to
+# --cluster-wait
 _LEAST_ANSWER_SECONDS = 5.0
 # to wait for a worker that imports precbench, which answers nothing else
 _IMPORT_SECONDS = 60.0
@@ -369,7 +370,7 @@ def _client(where: str, scheduler: dict[str, Any], wait: float) -> distributed.C
             made.set_exception(error)
 
     threading.Thread(target=make, daemon=True).start()
-    seconds = wait + _LEAST_ANSWER_SECONDS
+    seconds = wait + _LEAST_ANSWER_SECONDS  # so that Dask's own timeout comes first
     try:
         return made.result(timeout=seconds)
     except TimeoutError:

@@ -156,7 +156,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
 def _finals(folder: Path) -> pd.DataFrame | None:
     """Return the final values of fits on splits that every contestant has run.
 
-    Return None for a folder without results, or of smoke size.
+    Failed fits are left out, and fits on stand-ins: synthetic rows, for a data set that
+    could not be had. Return None for a folder without results, or of smoke size.
     """
     path = folder / "results.csv"
     if not path.exists():

@@ -31,7 +31,10 @@ def write_list(ranking: pd.DataFrame, path: Path) -> None:
 
 
 def require_sheet(ranking: pd.DataFrame, path: Path) -> None:
-    """Raise an error if a workbook cannot hold a list, or its columns of ids."""
+    """Raise an error if a workbook cannot hold `ranking`.
+
+    It is a list, or before any training the columns of ids alone.
+    """
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     n_rows, n_columns = ranking.shape

@@ -462,7 +462,8 @@ def _marks_of_amounts(table: OwnTable) -> set[str]:
 def _points_that_decide(table: OwnTable, marks: set[str]) -> list[_Points]:
     """Return the points in the first rows if one of these is decimal, else in all rows.
 
-    Beside a decimal comma, all points are needed.
+    `marks` are the decimal marks of columns such as $ 7,200.00. Beside a comma, each
+    column with points has to show that they are decimal, so all rows are needed.
     """
     # Of these columns pandas has taken the points for decimal.
     floats = []

@@ -157,6 +157,7 @@ def _suspect_names(
     if _are_identifiers(column):
         if column.n_distinct == n_rows:
             return _Suspicion("identifier", option="id")
+        # completes "a different value in every row"
         return _Suspicion("identifier", option="drop", seen=", gaps or few aside")
     if is_categorical:
         return None

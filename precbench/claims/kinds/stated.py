@@ -78,6 +78,7 @@ class ExactClaim(Claim):
             value = float(rows["value"].iloc[0])
             return _ReadValue(f"{value:.8g}", self._agrees(value))
         competing = rows[rows[self.argmin].isin(self.among)]
+        # at least 1: without `among` nothing competes, which is refused
         self._refuse_other_number(competing, max(1, len(self.among)))
         smallest = str(competing[self.argmin].iloc[int(competing["value"].argmin())])
         # f_1 in print is f1

@@ -169,8 +169,9 @@ class IncrementalPartialAUC(IncrementalLoss):
 
             max(0, f(s) - f(s_(m)))   or, if the top grows,   f(max(s, s_(m+1))).
 
-        A new positive adds its hinges with m negatives. Each hinge moves like a
-        difference of two scores.
+        A new positive adds its hinges with m negatives. A hinge, or above 0 a hinge of
+        s less that of s_(m) with the same positive, moves like a difference of two
+        scores, or not at all.
         """
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
@@ -284,7 +285,8 @@ class Planes(Bundle):
         """
         # If the best w of the ball has the norm `radius`, this w is also the best of
         # all w for a stronger penalty, strength/2 ||w||^2. A turn solves for one
-        # strength; with its `next_strength` the same mean slope gives a w in the ball.
+        # strength: w is the mean slope of the planes times -1/strength. If this w is
+        # outside the ball, the `next_strength` would shrink it to the sphere.
         search = _StrengthSearch(eta)
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))

@@ -2,7 +2,9 @@
 
 The losses are computed by sorting, each plane below them by its definition, and
 
-    w_{t+1} = argmin l_t(w) + eta/2 ||w||^2   in the ball.
+    w_{t+1} = argmin l_t(w) + eta/2 ||w||^2   in the ball,
+
+with l_t the loss of the first t rows.
 
 The number of planes grows exponentially: for few rows only. The solver has to come to
 the same w (tests/test_ftrl.py).

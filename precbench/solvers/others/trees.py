@@ -16,7 +16,9 @@ from precbench.core.errors import InputError
 from precbench.solvers.common.rows import as_rows
 from precbench.solvers.others.trees_kernel import add_trees
 
-_VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
+# Visits of trees by rows in one call of the kernel: about 0.1 s, since Ctrl-C waits for
+# the end of a call.
+_VISITS_PER_SLICE = 2**18
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 AGAIN = "fit and save the model again"
 _FINITE_MAX = float(np.finfo(np.float64).max)  # stands for an infinite threshold
