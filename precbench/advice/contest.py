@@ -12,12 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from precbench.advice.given_rows import content_hash
 from precbench.advice.length import share_of_list
 from precbench.core.errors import InputError, did_you_mean
 from precbench.core.locations import shipped
@@ -25,7 +24,6 @@ from precbench.core.text import count
 from precbench.core.yaml.document import Document, Place, load
 from precbench.core.yaml.models import validated
 from precbench.data import Dataset
-from precbench.data.dataset import Imputed
 from precbench.data.splits import rule_for_new_lists
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.division import divide_into_folds, divide_rows
@@ -399,25 +397,3 @@ def shared_parameters(
     solvers = {entry.get("solver", label) for label, entry in entries.items()}
     known = {name for solver in solvers for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}
-
-
-def content_hash(
-    X: Any,
-    signs: NDArray,
-    groups: NDArray | None,
-    time: NDArray | None,
-    imputed: Imputed | None,
-) -> str:
-    """Return the hash of rows and labels, by which their trials are stored.
-
-    Equal rows have one hash: sparse rows are sorted, and have int32 indices.
-    """
-    parts: list[Any] = [X]
-    if not isinstance(X, np.ndarray):
-        parts = [X.data, X.indices, X.indptr, X.shape]
-    parts += [signs, groups, time]
-    if imputed is not None:
-        # As plain tuples: the hash would depend on the name of their class.
-        parts += [imputed.how, *map(tuple, imputed.columns)]
-    content = joblib.hash(tuple(parts))
-    return hashlib.sha256(content.encode()).hexdigest()

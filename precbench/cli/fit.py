@@ -139,7 +139,7 @@ def fit(options: FitOptions) -> None:
             fourier=options.fourier,
             weight=options.weight,
             gain=gain,
-            cost=cost,
+            cost=cost or 0.0,
             list_rows=options.list_rows,
             n_splits=options.splits,
             random_state=options.seed,
