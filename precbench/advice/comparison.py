@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,6 +50,7 @@ from precbench.advice.stages import (
     last_stage,
     next_stage,
 )
+from precbench.advice.stated_recipe import state_recipe
 from precbench.core import processes
 from precbench.core.errors import InputError
 from precbench.data import Dataset
@@ -223,6 +224,7 @@ def compare(
         gains = gains_of_rows(gain, cost, len(rows.dataset.y))
         contest = prepare(rows.dataset, k, **of_contest)
         contest = replace(contest, encoding=rows.encoding)
+        options = {"categorical": categorical, "missing": missing}
     with tempfile.TemporaryDirectory() as temporary:
         return run_contest(
             contest,
@@ -238,6 +240,8 @@ def compare(
             amounts=gains.amounts,
             label=label,
             positive=None if label is None else positive,
+            reading=options,
+            allow=allow,
         )
 
 
@@ -292,6 +296,8 @@ def run_contest(
     amounts: NDArray[np.float64] | None = None,
     label: str | None = None,
     positive: Label | Sequence[Label] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    allow: Sequence[str] = (),
     config: str = "",
 ) -> "Comparison":
     """Train and measure the contestants in stages, and return the last answer.
@@ -316,6 +322,8 @@ def run_contest(
         What each row gains if it is a hit.
     label, positive : optional
         Which the saved model will state.
+    reading, allow : optional
+        Options of reading the table, which the saved model will state.
     config : str
         Path of the config file of the contest, if it has one.
     """
@@ -356,10 +364,22 @@ def run_contest(
             worth=worth,
             amounts=amounts,
         )
+        stated = state_recipe(
+            reading=reading or {},
+            allow=allow,
+            k=contest.lengths,
+            list_rows=contest.list_rows,
+            worth=worth,
+            fourier=recipe.how.get("fourier"),
+            n_splits=experiment.protocol.n_splits,
+            random_state=experiment.protocol.seed,
+        )
         failed_before = answer is not None and answer.has_failed
         answer = Comparison(
             **vars(choice),
-            recipe=replace(recipe, label=label, positive=as_texts(positive)),
+            recipe=replace(
+                recipe, label=label, positive=as_texts(positive), stated=stated
+            ),
             folder=results.folder,
             has_failed=failed_before or results.has_failed,
         )
@@ -393,6 +413,8 @@ class Recipe:
         Labels of the hits, if they were named.
     reliability : Reliability or None
         Whether probabilities hold at the top of `lists`; None of a single list.
+    stated : dict or None
+        What the model will state of how it was fitted, see `StatedRecipe`.
     """
 
     how: dict[str, Any]
@@ -405,6 +427,7 @@ class Recipe:
     label: str | None = None
     positive: list[str] | None = None
     reliability: Reliability | None = None
+    stated: dict[str, Any] | None = None
 
     @cached_property
     def importance(self) -> Importance | None:
@@ -437,6 +460,11 @@ class Recipe:
             stated["positive"] = self.positive
         quality = self.quality.model_copy(update=stated)
         model.about.update(quality.model_dump(exclude_unset=True))
+        model.about["groups"] = 0
+        if data.groups is not None:
+            model.about["groups"] = len(set(data.groups.tolist()))
+        if self.stated is not None:
+            model.about["recipe"] = self.stated
         calibrated = model.calibrated(self.lists, self.test_share, data.X)
         if self.encoding is None:
             return calibrated

@@ -24,6 +24,7 @@ from precbench.advice.quality import (
     held_out_quality,
     held_out_splits,
 )
+from precbench.advice.stated_recipe import state_recipe
 from precbench.core.errors import InputError
 from precbench.core.kinds import Scaling
 from precbench.data import Dataset
@@ -154,11 +155,12 @@ def fit(
     ks = several_k(k)
     if solver is not None:  # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
+    options: dict[str, Any]
     if y is None:
         options = table_options(
             label, positive, groups, time, categorical, missing, reading
         )
-        rows = _read_table(X, options, column_name("weight", weight), gain, cost, allow)
+        rows = read_table(X, options, column_name("weight", weight), gain, cost, allow)
     else:
         refuse_table_options({"label": label, "allow": allow, **reading})
         require_same_rows(X, y=y, groups=groups, time=time, weight=weight, gain=gain)
@@ -169,6 +171,7 @@ def fit(
             weights = amounts_of_rows(weight, "weight", n_rows)
             weight = "weight"  # its name, as the model states it
         rows = LabelledRows(*read, weights, gains_of_rows(gain, cost, n_rows))
+        options = {"categorical": categorical, "missing": missing}
     if solver is None:
         has_linear = issparse(rows.dataset.X) or fourier
         solver = "sgd-avg" if has_linear else RECOMMENDED
@@ -185,6 +188,16 @@ def fit(
     model.about["label"] = label
     model.about["positive"] = as_texts(positive)
     model.about["weight"] = weight
+    model.about["recipe"] = state_recipe(
+        reading=options,
+        allow=allow,
+        k=ks,
+        list_rows=list_rows,
+        worth=rows.gains.worth,
+        fourier=how.get("fourier"),
+        n_splits=n_splits,
+        random_state=random_state,
+    )
     return model
 
 
@@ -207,7 +220,7 @@ class LabelledRows(NamedTuple):
     gains: Gains
 
 
-def _read_table(
+def read_table(
     table: Any,
     options: Mapping[str, Any],
     weight: str | None,

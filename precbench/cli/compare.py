@@ -163,6 +163,8 @@ def compare(options: CompareOptions) -> int:
         amounts=amounts,
         label=options.label,
         positive=options.positive,
+        reading=options.reading,
+        allow=options.allow or (),
         config=str(options.config or ""),
     )
     if comparison.was_interrupted:
