@@ -142,9 +142,9 @@ def compare(
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
-        Contestants, see ``precbench list solvers``; by default those of
-        ``configs/compare.yaml``. Classifiers keep all parameters but `random_state`;
-        these must be numbers or text.
+        Contestants, see ``precbench list solvers``, or classes in files as
+        "FILE.py:CLASS"; by default those of ``configs/compare.yaml``. Classifiers keep
+        all parameters but `random_state`; these must be numbers or text.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional

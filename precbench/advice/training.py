@@ -30,6 +30,7 @@ from precbench.core.kinds import Scaling
 from precbench.data import Dataset
 from precbench.model.model import Model, make_solver
 from precbench.ranking.topk import TopK, resolve_k, several_k
+from precbench.solvers import SOLVERS
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_amounts, read_own_file
 from precbench.tables.own_table import open_table
@@ -96,8 +97,8 @@ def fit(
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solver : str, optional
-        By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with
-        `fourier`.
+        A name, or a class in a file as "FILE.py:CLASS". By default
+        "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
     params : mapping, optional
         Parameters of the solver, other than `k` and `random_state`.
     scaling : str, optional
@@ -153,7 +154,9 @@ def fit(
     True
     """
     ks = several_k(k)
-    if solver is not None:  # only to raise an error before the table is read
+    if solver is not None:
+        solver = SOLVERS.admit(solver)
+        # only to raise an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
     options: dict[str, Any]
     if y is None:

@@ -33,8 +33,8 @@ class CompareOptions(OwnRows):
         list[str] | None,
         typer.Option(
             help=(
-                "Method to compare; repeatable [default: the methods of"
-                " configs/compare.yaml]."
+                "Method to compare, or FILE.py:CLASS; repeatable [default: the methods"
+                " of configs/compare.yaml]."
             ),
             autocompletion=completion.solvers,
         ),

@@ -30,8 +30,8 @@ class FitOptions(OwnRows):
         str | None,
         typer.Option(
             help=(
-                "Solver, see precbench list solvers [default: hist-gradient-boosting;"
-                " sgd-avg with --fourier and for sparse rows]."
+                "Solver, see precbench list solvers, or FILE.py:CLASS [default:"
+                " hist-gradient-boosting; sgd-avg with --fourier and for sparse rows]."
             ),
             autocompletion=completion.solvers,
         ),

@@ -46,6 +46,7 @@ from precbench.experiment.sections import (
     FittedOn,
     MetricEntry,
     NamedData,
+    Origin,
     Part,
     Plot,
     Protocol,
@@ -567,10 +568,13 @@ def _model_of_parameters(kind: str) -> type[Section]:
     return create_model(kind, __base__=Section, **fields)
 
 
-def load_config(config: str | Path) -> Experiment | Study:
+def load_config(
+    config: str | Path, *, runs_own_classes: bool = False
+) -> Experiment | Study:
     """Read a config: a shipped config by its name (see `list_configs`), or a file.
 
     Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
+    A config that names a class in a file is refused, unless it may run these classes.
     """
     names = config_names()
     path = Path(config)
@@ -582,17 +586,17 @@ def load_config(config: str | Path) -> Experiment | Study:
         raise InputError(
             f"no file and no shipped config is named {str(config)!r}{remedy}"
         )
-    return from_document(load(path), path.parent)
+    return from_document(load(path), Origin(path.parent, runs_own_classes))
 
 
-def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Return the checked content of a config; relative paths start at `folder`."""
-    whole = extended(document, folder)
+def from_document(document: Document, origin: Origin) -> Experiment | Study:
+    """Return the checked content of a config."""
+    whole = extended(document, origin.folder)
     keys = set(whole.data) if isinstance(whole.data, dict) else set()
     # If the key `study` is misspelt, the key `parameters` shows a study.
     if keys.isdisjoint({"study", "parameters"}):
-        return validated(whole, Experiment, folder)
-    return validated(whole, Study, folder)
+        return validated(whole, Experiment, origin)
+    return validated(whole, Study, origin)
 
 
 def _recommended_scaling(dataset: Data) -> Scaling:

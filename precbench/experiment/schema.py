@@ -119,9 +119,11 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
         keys: dict[str, Any] = {key: {} for key in (*shared, *solver_defaults(name))}
         has_its_keys = {"properties": keys, "additionalProperties": False}
         cases.append({"if": names_solver, "then": has_its_keys})
+    own_class = {"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$"}
+    solvers = [{"enum": list(SOLVERS)}, own_class]
     return {
         "type": "object",
-        "properties": shared | {"solver": {"enum": list(SOLVERS)}},
+        "properties": shared | {"solver": {"anyOf": solvers}},
         "required": ["solver"],
         "allOf": cases,
     }

@@ -18,6 +18,7 @@ from precbench.core.errors import InputError
 from precbench.core.yaml.document import Document, Keys, Place
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
+from precbench.experiment.sections import Origin
 from precbench.report.folder import Report
 from precbench.results.measure import not_ok, write_results
 from precbench.results.store import Store
@@ -225,7 +226,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
         return config
     if isinstance(config, Mapping):
         return _from_content(config)
-    return load_config(os.fspath(config))
+    return load_config(os.fspath(config), runs_own_classes=True)
 
 
 def _from_content(content: Mapping[str, Any]) -> Config:
@@ -238,7 +239,7 @@ def _from_content(content: Mapping[str, Any]) -> Config:
     ]
     if problems:
         raise document.refusal(problems)
-    return from_document(document, Path())
+    return from_document(document, Origin(Path(), runs_own_classes=True))
 
 
 def _not_finite(value: Any, keys: Keys) -> Iterator[tuple[Keys, float]]:
