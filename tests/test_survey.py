@@ -288,7 +288,7 @@ def survey_of_one(tmp_path, monkeypatch):
     task = SimpleNamespace(task="sonar", package="no-such==1", rows=300)
     monkeypatch.setattr(rank, "read_tasks", lambda: [task])
     reference = split_table(
-        [[0.99, 0.01]], ["ensemble", "no-skill"], n=30, names=["sonar"]
+        [[0.99, 0.01]], ["ensemble", "no-skill"], n_splits=30, names=["sonar"]
     )
     reference.to_csv(tmp_path / "reference.csv", index=False)
     monkeypatch.setattr(rank, "REFERENCE", tmp_path / "reference.csv")

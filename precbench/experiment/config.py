@@ -11,6 +11,7 @@ from pydantic import (
     AfterValidator,
     Field,
     PositiveInt,
+    PrivateAttr,
     Strict,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -114,6 +115,19 @@ class Experiment(Section):
         default=None, validate_default=True
     )
     smoke: Smoke = Smoke()
+
+    _extends: str = PrivateAttr(default="")  # no key of the file
+
+    @property
+    def extends(self) -> str:
+        """The name of the experiment that this one extends, "" without one."""
+        return self._extends
+
+    def extending(self, name: str) -> "Experiment":
+        """Return the experiment as one that extends an experiment of another name."""
+        copy = self.model_copy()
+        copy._extends = name
+        return copy
 
     @field_validator("solvers", mode="before")
     @classmethod
@@ -595,7 +609,10 @@ def from_document(document: Document, origin: Origin) -> Experiment | Study:
     keys = set(whole.data) if isinstance(whole.data, dict) else set()
     # If the key `study` is misspelt, the key `parameters` shows a study.
     if keys.isdisjoint({"study", "parameters"}):
-        return validated(whole, Experiment, origin)
+        experiment = validated(whole, Experiment, origin)
+        if whole.base is None or whole.base.data.get("name") == experiment.name:
+            return experiment
+        return experiment.extending(str(whole.base.data.get("name", "")))
     return validated(whole, Study, origin)
 
 

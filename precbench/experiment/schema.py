@@ -51,7 +51,10 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
     properties["extends"] = _TEXT | {
-        "description": "A file beside this one, whose keys hold here."
+        "description": (
+            "A file beside this one, or a shipped config, whose keys hold here unless"
+            " this file has them; null removes one."
+        )
     }
     experiment["required"] = []  # keys may be in the file that this file extends
     return {
