@@ -76,6 +76,19 @@ def test_a_shipped_config_has_the_name_of_its_place(written, read, work_folder):
         assert load_config(written) == read(SMALL)
 
 
+@pytest.mark.parametrize("written", ["sgd-avg", "[sgd-avg]"])
+def test_solvers_to_highlight_change_no_key(read, written):
+    highlighted = read(f"{SMALL}highlight: {written}\n")
+    assert highlighted.highlight == ("sgd-avg",)
+    assert keys(highlighted) == keys(read(SMALL))
+
+
+def test_only_solvers_of_the_config_are_highlighted(read):
+    [mistake] = mistakes(read, f"{SMALL}highlight: [sgd-avg, sgd-max]\n")
+    assert "highlight[1]: " in mistake
+    assert "sgd-max" in mistake
+
+
 # A config that extends another
 
 

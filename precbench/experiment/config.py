@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PositiveInt,
     PrivateAttr,
@@ -85,6 +86,11 @@ def _not_reserved(name: str) -> str:
 ResultsName = Annotated[Name, AfterValidator(_not_reserved)]
 
 
+def _one_or_several(labels: Any) -> Any:
+    """Return a list of labels, also for one that is given alone."""
+    return [labels] if isinstance(labels, str) else labels
+
+
 class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
@@ -114,6 +120,10 @@ class Experiment(Section):
     plots: Annotated[tuple[Plot, ...], Strict(False)] | None = Field(
         default=None, validate_default=True
     )
+    # Labels of solvers that figures always show, with thick lines and bold names
+    highlight: Annotated[
+        tuple[str, ...], Strict(False), BeforeValidator(_one_or_several)
+    ] = ()
     smoke: Smoke = Smoke()
 
     _extends: str = PrivateAttr(default="")  # no key of the file
@@ -189,6 +199,7 @@ class Experiment(Section):
         refuse(
             [
                 *self._repeated(),
+                *self._highlight_problems(),
                 *self._sweep_and_smoke_problems(),
                 *self._inapplicable_keys(),
             ]
@@ -202,10 +213,17 @@ class Experiment(Section):
             "metrics": [metric.label for metric in self.metrics],
             "parts": self.parts,
             "plots": self.plots or (),
+            "highlight": self.highlight,
         }
         for key, names in lists.items():
             for i in repeats(names):
                 yield (key, i), f"{names[i]} is repeated"
+
+    def _highlight_problems(self) -> Iterator[Problem]:
+        """Yield the problems of labels to highlight that are no labels of solvers."""
+        for i, label in enumerate(self.highlight):
+            texts = unknown("solver of this config", label, self.solvers)
+            yield from at(("highlight", i), texts)
 
     def _sweep_and_smoke_problems(self) -> Iterator[Problem]:
         """Yield the problems of a sweep, of keys that need one, and of smoke data."""

@@ -50,6 +50,9 @@ def config_schema() -> dict[str, Any]:
         "properties": {name: _solver(name, shared) for name in SOLVERS},
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
+    properties["highlight"] |= {"anyOf": [_TEXT, _listed(_TEXT)]}
+    for key in ("type", "items"):
+        del properties["highlight"][key]
     properties["extends"] = _TEXT | {
         "description": (
             "A file beside this one, or a shipped config, whose keys hold here unless"
