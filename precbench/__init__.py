@@ -5,11 +5,12 @@ Everything public is imported on first use, so that ``import precbench`` costs n
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
 ``compare(X, y, k=...)`` recommends a method for the top of a list, ``run(config)`` runs
 an experiment of a paper, or one of your own, ``profile(table, label=...)`` describes a
-table before anything is trained, ``fit(table, label=..., k=...)`` fits and measures a
-method on a table, ``score(model, rows)`` ranks new rows, and ``evaluate(model, rows)``
-counts their hits later, ``interval_at_k`` says how sure a precision is,
-``precision_at_k_scorer(k)`` is a scorer for the searches of scikit-learn, and each
-solver is also a class, such as `SGDAtK`.
+table before anything is trained, ``fit(table, label=..., k=...)``, or ``fit(X, y,
+k=...)``, fits and measures a method, ``score(model, rows)`` ranks new rows, and
+``evaluate(model, rows)`` counts their hits later, ``refit(model, table)`` fits its
+recipe to new rows, ``interval_at_k`` says how sure a
+precision is, ``precision_at_k_scorer(k)`` is a scorer for the searches of scikit-learn,
+and each solver is also a class, such as `SGDAtK`.
 """
 
 from importlib import import_module
@@ -59,6 +60,7 @@ __all__ = [
     "load_dataset",
     "precision_at_k_scorer",
     "profile",
+    "refit",
     "run",
     "score",
 ]
@@ -76,6 +78,7 @@ _MODULES = {
     "load_dataset": "precbench.data",
     "precision_at_k_scorer": "precbench.ranking.scorers",
     "profile": "precbench.advice.table_description",
+    "refit": "precbench.advice.refitting",
     "run": "precbench.runner.session",
     "score": "precbench.model.scored_list",
 }

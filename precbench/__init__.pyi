@@ -2,6 +2,7 @@
 
 from precbench.advice.comparison import compare as compare
 from precbench.advice.evaluation import evaluate as evaluate
+from precbench.advice.refitting import refit as refit
 from precbench.advice.table_description import profile as profile
 from precbench.advice.training import fit as fit
 from precbench.data import DATASETS as DATASETS

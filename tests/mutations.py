@@ -12,6 +12,7 @@ from precbench.core.locations import shipped
 from precbench.core.yaml.document import Document, load
 from precbench.experiment import list_configs
 from precbench.experiment.config import from_document
+from precbench.experiment.sections import Origin
 
 
 class Mistake(NamedTuple):
@@ -136,7 +137,8 @@ def mistyped(size=None, seed=0):
 def what_is_wrong(mistake):
     """Return the error of a config that is not refused as it should, or nothing."""
     try:
-        from_document(mistake.document(), (shipped("configs") / mistake.config).parent)
+        folder = (shipped("configs") / mistake.config).parent
+        from_document(mistake.document(), Origin(folder))
     except InputError as error:
         place = f"c.yaml:{mistake.line}:"
         lines = [line for line in str(error).splitlines() if place in line]

@@ -43,9 +43,17 @@ TEST = "test"
 _PYTEST = (sys.executable, "-m", "pytest", "-xq", "-m", "not measured")
 _COMMANDS = CHECKS | {TEST: _PYTEST}
 _LEFT_OUT = shutil.ignore_patterns(
-    "__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info", "results"
+    "__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info"
 )
 _RECORDS = shutil.ignore_patterns("trials", "figures")
+
+
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what of a folder is not copied, such as the results beside the package."""
+    ignored = _LEFT_OUT(folder, names)
+    if Path(folder) == ROOT:
+        ignored |= {"results"}
+    return ignored
 
 
 class Plant(NamedTuple):
@@ -117,7 +125,7 @@ class Copy:
         self.tree = folder / "tree"
         self.results = folder / "results"
         if not self.tree.exists():
-            shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
+            shutil.copytree(ROOT, self.tree, ignore=left_out)
         if not self.results.exists():
             shutil.rmtree(self.tree / "results", ignore_errors=True)
             shutil.copytree(TABLE.parent, self.tree / "results" / "reference")

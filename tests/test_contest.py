@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 import precbench
 from precbench.advice.choice import Expected, choice_table, choose_method
-from precbench.advice.comparison import _read_rows
 from precbench.advice.contest import _name_of, prepare
+from precbench.advice.given_rows import read_rows
 from precbench.core.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
@@ -876,7 +876,7 @@ def test_rows_in_memory_have_the_same_identity_in_every_version():
     gaps = np.where(rng.random(60) < 0.2, np.nan, 1.0)
     table = pd.DataFrame({"a": np.arange(60.0), "b": gaps * np.arange(60)})
     y = np.arange(60) % 3 == 0
-    dataset, _encoding = _read_rows(table, y, None, "error", "mean", None, None)
+    dataset, _encoding = read_rows(table, y, None, "error", "mean", None, None)
     assert (
         dataset.sha256
         == "6f16b2c3763686281b083161901f15076453088d39df344c1c9cb0a5e8a8890e"

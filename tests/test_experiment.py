@@ -76,6 +76,19 @@ def test_a_shipped_config_has_the_name_of_its_place(written, read, work_folder):
         assert load_config(written) == read(SMALL)
 
 
+@pytest.mark.parametrize("written", ["sgd-avg", "[sgd-avg]"])
+def test_solvers_to_highlight_change_no_key(read, written):
+    highlighted = read(f"{SMALL}highlight: {written}\n")
+    assert highlighted.highlight == ("sgd-avg",)
+    assert keys(highlighted) == keys(read(SMALL))
+
+
+def test_only_solvers_of_the_config_are_highlighted(read):
+    [mistake] = mistakes(read, f"{SMALL}highlight: [sgd-avg, sgd-max]\n")
+    assert "highlight[1]: " in mistake
+    assert "sgd-max" in mistake
+
+
 # A config that extends another
 
 
@@ -97,6 +110,40 @@ def test_a_config_may_extend_another(extended, read):
     assert ours.solvers == whole.solvers
     assert ours.metrics == whole.metrics
     assert ours.common == whole.common
+
+
+MERGED = """\
+extends: base.yaml
+name: other
+metrics: [auc]
+common: {epochs: 9}
+solvers:
+  perceptron-avg:
+  sgd-avg: {eta0: 0.5}
+  1pmb:
+  "svm, soft": {C: 0.2}
+"""
+
+
+def test_mappings_are_merged_null_removes_and_lists_are_replaced(extended, read):
+    ours = extended(MERGED)
+    whole = read(SMALL)
+    assert ours.common == {"k": 0.5, "epochs": 9}
+    assert [*ours.solvers] == ["sgd-avg", "svm, soft", "1pmb"]
+    assert ours.solvers["sgd-avg"].params == {"eta0": 0.5}
+    assert ours.solvers["svm, soft"].params == {"C": 0.2}
+    assert ours.solvers["svm, soft"].limit == whole.solvers["svm, soft"].limit
+    assert [metric.label for metric in ours.metrics] == ["auc"]
+    assert ours.datasets == whole.datasets
+
+
+def test_a_shipped_config_may_be_extended(extended):
+    ours = extended("extends: letter\nname: other\nprotocol: {n_splits: 1}")
+    letter = load_config("letter")
+    assert ours.extends == letter.name
+    assert ours.protocol == letter.protocol.model_copy(update={"n_splits": 1})
+    first_of_letter = {key(trial) for trial in letter.trials() if not trial.split.index}
+    assert keys(ours) == first_of_letter
 
 
 @pytest.mark.parametrize(
@@ -134,6 +181,25 @@ def test_a_config_may_extend_another(extended, read):
             SMALL,
             "c.yaml:2:1: nane: ",
             id="a mistake in the file",
+        ),
+        pytest.param(
+            "extends: lettr",
+            SMALL,
+            "c.yaml:1:1: extends: there is no lettr beside this file, and no shipped"
+            " config of it (did you mean 'letter'?)",
+            id="a shipped config that there is not",
+        ),
+        pytest.param(
+            "extends: base.yaml\nname: x\nsolvers:\n  sgd-avg: {eta0: -1}",
+            SMALL,
+            "c.yaml:4:13: solvers.sgd-avg.eta0: ",
+            id="a mistake inside a section of both",
+        ),
+        pytest.param(
+            "extends: base.yaml\nname: x\nsolvers:\n  sgd-avg: {eta0: 1}",
+            with_change("C: 0.1", "C: -1"),
+            "base.yaml:9:37: solvers.svm, soft.C: ",
+            id="a mistake of the base inside a section of both",
         ),
         pytest.param(
             "extends: base.yaml",

@@ -289,6 +289,12 @@ def test_each_error_is_planted_in_one_place():
             compile(text, error.file, "exec")
 
 
+def test_the_copy_lacks_the_results_and_has_the_package_of_that_name():
+    names = ["results", "precbench"]
+    assert plant.left_out(str(ROOT), names) == {"results"}
+    assert plant.left_out(str(ROOT / "precbench"), names) == set()
+
+
 def test_an_error_whose_text_is_not_there_is_refused():
     lost = plant.Plant("lost", "README.md", old="a text that is not there", new="")
     with raises(ValueError, "0"):

@@ -880,6 +880,30 @@ def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
         assert misplaced(figure) == [], name
 
 
+def test_a_highlighted_solver_is_drawn_among_the_best_thick_and_bold(
+    tmp_path, laid_out
+):
+    folder = tmp_path / "many"
+    write_forty_solvers(folder, ["accuracy-time"])
+    about = json.loads((folder / "experiment.json").read_text())
+    worst = FORTY[0]
+    (folder / "experiment.json").write_text(json.dumps({**about, "highlight": [worst]}))
+    figures_of(folder)
+    figure = laid_out["accuracy-time-letter"]
+    names = [text for text in figure.findobj(Text) if text.get_gid() == "name"]
+    assert {text.get_text() for text in names} == {worst, *FORTY[33:]}
+    bold = [text.get_text() for text in names if text.get_fontweight() == "bold"]
+    assert bold == [worst]
+    lines = figure.subfigs[1].axes[0].lines
+    curves = [line for line in lines if line.get_drawstyle() == "steps-post"]
+    widths = sorted(line.get_linewidth() for line in curves)
+    assert widths == [1.5] * (MOST_CURVES - 1) + [3.0]
+    [caption] = [
+        text.get_text() for text in figure.findobj(Text) if "best of" in text.get_text()
+    ]
+    assert f"and {worst}." in " ".join(caption.split())
+
+
 def test_of_forty_solvers_the_eight_best_are_drawn_and_named(tmp_path, laid_out):
     write_forty_solvers(tmp_path / "many", ["accuracy-time"])
     figures_of(tmp_path / "many")

@@ -18,7 +18,7 @@ from precbench.ranking.statistics import bayesian_signed_rank
 from precbench.solvers import SOLVERS
 from precbench.survey import ranking, tasks
 from precbench.survey.ranking import AP, Survey
-from tests.helpers import succeed
+from tests.helpers import invoke, succeed
 from tests.sentences import raises, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -273,6 +273,60 @@ def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
 )
 def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, arguments, place):
     refused(["rank", *arguments, "--out", tmp_path / "out"], place)
+
+
+@pytest.fixture
+def survey_of_one(tmp_path, monkeypatch):
+    """A survey of one task, whose rows are there already, and of two methods."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    rows = pd.DataFrame(X, columns=["x1", "x2", "x3"])
+    rows["label"] = (X[:, 0] + rng.standard_normal(300) > 1.2).astype(int)
+    folder = tmp_path / "out" / "survey-tasks"
+    folder.mkdir(parents=True)
+    rows.to_csv(folder / "sonar.csv", index=False)
+    task = SimpleNamespace(task="sonar", package="no-such==1", rows=300)
+    monkeypatch.setattr(rank, "read_tasks", lambda: [task])
+    reference = split_table(
+        [[0.99, 0.01]], ["ensemble", "no-skill"], n_splits=30, names=["sonar"]
+    )
+    reference.to_csv(tmp_path / "reference.csv", index=False)
+    monkeypatch.setattr(rank, "REFERENCE", tmp_path / "reference.csv")
+    return tmp_path / "out"
+
+
+ONE = ["rank", "logistic-regression", "--parameters", "{C: 0.1}", "--splits", "0-2"]
+
+
+def test_a_dry_run_says_what_would_be_compared_and_for_how_long(survey_of_one):
+    done = invoke(*ONE, "--out", survey_of_one, "--dry-run")
+    assert done.exit_code == 0
+    assert (
+        "logistic-regression (yours) against 2 methods of the survey, on 1 task"
+        in done.stdout
+    )
+    assert "3 trials, 0 of them done already" in done.stdout
+    assert "with 1 at a time, estimated from" in done.stdout
+    facts = json.loads(
+        invoke(*ONE, "--out", survey_of_one, "--dry-run", "--json").stdout
+    )
+    assert (facts["trials"], facts["cached"]) == (3, 0)
+    assert facts["expected_seconds"] >= 0
+
+
+def test_progress_is_shown_while_a_method_is_ranked(survey_of_one):
+    done = invoke(*ONE, "--out", survey_of_one)
+    assert done.exit_code == 0, done.output
+    assert "3/3" in done.stderr or "3 of 3" in done.stderr
+    again = invoke(*ONE, "--out", survey_of_one, "--dry-run")
+    assert "3 trials, 3 of them done already" in again.stdout
+    quiet = invoke(*ONE, "--out", survey_of_one, "--quiet", "--force")
+    assert not quiet.stderr
+
+
+def test_a_shard_says_that_it_has_no_rank(survey_of_one):
+    done = invoke(*ONE, "--out", survey_of_one, "--shard", "1/2")
+    assert "a shard has no rank; its records are in" in done.stdout
 
 
 ROWS = "@data\n%\n1,2,x\n5more,<null>,y\n"

@@ -21,6 +21,7 @@ WRONG = {
     "precbench.evaluate('m.npz', 'new.csv', encodng='cp1252')": "encodng",
     "precbench.compare([[1.0]], [1], k=3, solver=['x'])": "solver",
     "precbench.fit('old.csv', lable='y')": "lable",
+    "precbench.fit([[1.0]], [1], k=3, group=[0])": "group",
     "precbench.run('letter', job=2)": "job",
 }
 RIGHT = """
@@ -30,6 +31,7 @@ BBR(0.5)
 precbench.score("m.npz", "new.csv", top=3, encoding="cp1252").rows
 precbench.compare("old.csv", label="y", k=3, drop=["id"]).fit().save("m.npz")
 precbench.fit("old.csv", label="y", missing="median").rank([[1.0]])
+precbench.fit([[1.0]], [1], k=3, groups=[0], weight=[2.0]).save("m.npz")
 precbench.run("letter", smoke=True).frame
 """
 NAMES = "import precbench\nfrom precbench import BBR, Ensemble, LightGBM, SGDAtK\n"

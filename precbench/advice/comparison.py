@@ -2,25 +2,30 @@
 
 import os
 import tempfile
-import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_consistent_length
 
 from precbench.advice.advised_report import write_report
 from precbench.advice.choice import Choice, choice_table, choose_method
-from precbench.advice.contest import NAME, Contest, content_hash, prepare
+from precbench.advice.contest import NAME, Contest, prepare
+from precbench.advice.given_rows import (
+    gains_of_rows,
+    gains_of_table,
+    read_rows,
+    refuse_table_options,
+    table_options,
+)
 from precbench.advice.importance import Importance
 from precbench.advice.length import (
     Length,
@@ -45,6 +50,7 @@ from precbench.advice.stages import (
     last_stage,
     next_stage,
 )
+from precbench.advice.stated_recipe import state_recipe
 from precbench.core import processes
 from precbench.core.errors import InputError
 from precbench.data import Dataset
@@ -61,19 +67,12 @@ from precbench.results.summary import final_values
 from precbench.runner.options import Options
 from precbench.runner.session import Bar, Observer, run_config
 from precbench.solvers import SOLVERS
-from precbench.solvers.common.rows import canonical, with_short_indices
 from precbench.tables.encoding import Encoding
-from precbench.tables.own_file import read_amounts
-from precbench.tables.own_table import OwnTable, is_frame, open_table, table_of
-from precbench.tables.problems import Problems
+from precbench.tables.own_table import open_table
 from precbench.tables.reading import Categorical, ColumnOptions, Label, Missing
 from precbench.tables.roles import (
-    number_groups,
-    order_in_time,
     require_same_rows,
-    signs_of_rows,
 )
-from precbench.tables.suspects import look_for_suspects
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,9 +142,9 @@ def compare(
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a frame.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
-        Contestants, see ``precbench list solvers``; by default those of
-        ``configs/compare.yaml``. Classifiers keep all parameters but `random_state`;
-        these must be numbers or text.
+        Contestants, see ``precbench list solvers``, or classes in files as
+        "FILE.py:CLASS"; by default those of ``configs/compare.yaml``. Classifiers keep
+        all parameters but `random_state`; these must be numbers or text.
     n_splits : int, optional
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
@@ -212,32 +211,20 @@ def compare(
         "list_rows": None if list_rows is None else int(list_rows),
     }
     if y is None:
-        options = {
-            "label": label,
-            "positive": positive,
-            "groups": _column_name("groups", groups),
-            "time": _column_name("time", time),
-            **reading,
-        }
-        if not isinstance(categorical, str) or categorical != "error":
-            options["categorical"] = categorical
-        if missing != "error":
-            options["missing"] = missing
+        options = table_options(
+            label, positive, groups, time, categorical, missing, reading
+        )
         own = open_table(X, options)
-        gains = _gains_of_table(own, gain, cost)
+        gains = gains_of_table(own, gain, cost)
         contest = prepare({"file": own, **options}, k, allow=allow, **of_contest)
     else:
-        table_options = {"label": label, "allow": allow, **reading}
-        for name, value in table_options.items():
-            if value:
-                raise InputError(
-                    f"{name} is for a labelled table; leave out {name}, or y"
-                )
+        refuse_table_options({"label": label, "allow": allow, **reading})
         require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
-        rows = _read_rows(X, y, positive, categorical, missing, groups, time)
-        gains = _gains_of_rows(gain, cost, len(rows.dataset.y))
+        rows = read_rows(X, y, positive, categorical, missing, groups, time)
+        gains = gains_of_rows(gain, cost, len(rows.dataset.y))
         contest = prepare(rows.dataset, k, **of_contest)
         contest = replace(contest, encoding=rows.encoding)
+        options = {"categorical": categorical, "missing": missing}
     with tempfile.TemporaryDirectory() as temporary:
         return run_contest(
             contest,
@@ -253,15 +240,9 @@ def compare(
             amounts=gains.amounts,
             label=label,
             positive=None if label is None else positive,
+            reading=options,
+            allow=allow,
         )
-
-
-def _column_name(option: str, name: Any) -> str | None:
-    if name is not None and not isinstance(name, str):
-        raise InputError(
-            f"{option} of a labelled table is the name of a column; give y otherwise"
-        )
-    return name
 
 
 def _require_valid(
@@ -315,6 +296,8 @@ def run_contest(
     amounts: NDArray[np.float64] | None = None,
     label: str | None = None,
     positive: Label | Sequence[Label] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    allow: Sequence[str] = (),
     config: str = "",
 ) -> "Comparison":
     """Train and measure the contestants in stages, and return the last answer.
@@ -339,6 +322,8 @@ def run_contest(
         What each row gains if it is a hit.
     label, positive : optional
         Which the saved model will state.
+    reading, allow : optional
+        Options of reading the table, which the saved model will state.
     config : str
         Path of the config file of the contest, if it has one.
     """
@@ -379,10 +364,22 @@ def run_contest(
             worth=worth,
             amounts=amounts,
         )
+        stated = state_recipe(
+            reading=reading or {},
+            allow=allow,
+            k=contest.lengths,
+            list_rows=contest.list_rows,
+            worth=worth,
+            fourier=recipe.how.get("fourier"),
+            n_splits=experiment.protocol.n_splits,
+            random_state=experiment.protocol.seed,
+        )
         failed_before = answer is not None and answer.has_failed
         answer = Comparison(
             **vars(choice),
-            recipe=replace(recipe, label=label, positive=as_texts(positive)),
+            recipe=replace(
+                recipe, label=label, positive=as_texts(positive), stated=stated
+            ),
             folder=results.folder,
             has_failed=failed_before or results.has_failed,
         )
@@ -391,51 +388,6 @@ def run_contest(
             on_answer(answer, stage)
     assert answer is not None
     return answer
-
-
-class _Gains(NamedTuple):
-    """What hits and rows are worth.
-
-    Attributes
-    ----------
-    worth : Worth or None
-        None without a gain and a cost.
-    amounts : ndarray or None
-        What each row gains as a hit; None if all hits gain the same.
-    """
-
-    worth: Worth | None
-    amounts: NDArray[np.float64] | None
-
-
-def _gains_of_table(own: OwnTable, gain: Any, cost: float) -> _Gains:
-    """Return the gains of a labelled table, where `gain` may name a column."""
-    if isinstance(gain, str):
-        amounts = read_amounts(own, gain, "gain")
-        return _Gains(Worth(column=gain, cost=cost), amounts)
-    if gain is None and not cost:
-        return _Gains(worth=None, amounts=None)
-    return _Gains(Worth(gain, cost=cost), amounts=None)
-
-
-def _gains_of_rows(gain: Any, cost: float, n_rows: int) -> _Gains:
-    """Return the gains of bare rows, where `gain` may be one for each row."""
-    if gain is None and not cost:
-        return _Gains(worth=None, amounts=None)
-    if np.ndim(gain) == 0:  # a number, or a cost alone
-        return _Gains(Worth(gain, cost=cost), amounts=None)
-    amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
-    if amounts.dtype.kind in "fiub":
-        is_gain = np.isfinite(amounts) & (amounts >= 0)
-    else:
-        is_gain = np.zeros(n_rows, dtype=bool)
-    if not is_gain.all():
-        row = int(is_gain.argmin())
-        raise InputError(
-            f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of"
-            " at least 0"
-        )
-    return _Gains(Worth(column="gain", cost=cost), amounts)
 
 
 @dataclass(frozen=True)
@@ -461,6 +413,8 @@ class Recipe:
         Labels of the hits, if they were named.
     reliability : Reliability or None
         Whether probabilities hold at the top of `lists`; None of a single list.
+    stated : dict or None
+        What the model will state of how it was fitted, see `StatedRecipe`.
     """
 
     how: dict[str, Any]
@@ -473,6 +427,7 @@ class Recipe:
     label: str | None = None
     positive: list[str] | None = None
     reliability: Reliability | None = None
+    stated: dict[str, Any] | None = None
 
     @cached_property
     def importance(self) -> Importance | None:
@@ -505,6 +460,11 @@ class Recipe:
             stated["positive"] = self.positive
         quality = self.quality.model_copy(update=stated)
         model.about.update(quality.model_dump(exclude_unset=True))
+        model.about["groups"] = 0
+        if data.groups is not None:
+            model.about["groups"] = len(set(data.groups.tolist()))
+        if self.stated is not None:
+            model.about["recipe"] = self.stated
         calibrated = model.calibrated(self.lists, self.test_share, data.X)
         if self.encoding is None:
             return calibrated
@@ -589,95 +549,6 @@ class Comparison(Choice):
             pictures=[picture.drawn() for picture in pictures],
             tables=[choice_table(self, "Which method"), length_table(self.length)],
         )
-
-
-class _ReadRows(NamedTuple):
-    """A data set of rows and labels, and the encoding learnt from a frame."""
-
-    dataset: Dataset
-    encoding: Encoding | None
-
-
-def _read_rows(
-    X: Any,
-    y: Any,
-    positive: Label | Sequence[Label] | None,
-    categorical: Categorical,
-    missing: Missing,
-    groups: Any,
-    time: Any,
-) -> _ReadRows:
-    """Return a data set of these rows and labels; a frame is encoded."""
-    signs = signs_of_rows(y, positive)
-    roles: dict[str, Any] = {"groups": None, "time": None, "imputed": None}
-    encoding = None
-    if is_frame(X):
-        table = table_of(X, "X")
-        encoding = Encoding.learn(table, categorical=categorical, missing=missing)
-        matrix = _checked_matrix(encoding.encode(table.frame, "X"), signs)
-        roles["imputed"] = encoding.imputed(table.frame, missing)
-        _warn_of_leaks(table, encoding, signs)
-    else:
-        matrix = _checked_matrix(X, signs)
-    if groups is not None:
-        column = pd.Series(_plain(groups, len(signs), "groups"), name="groups")
-        roles["groups"] = number_groups(column, "groups")
-    if time is not None:
-        column = pd.Series(_plain(time, len(signs), "time"), name="time")
-        roles["time"] = order_in_time(column, "time")
-    if isinstance(matrix, np.ndarray):
-        matrix = np.ascontiguousarray(matrix)
-    else:
-        matrix = with_short_indices(canonical(matrix))
-    sha256 = content_hash(matrix, signs, **roles)
-    dataset = Dataset(name="X", title="X", X=matrix, y=signs, sha256=sha256, **roles)
-    return _ReadRows(dataset, encoding)
-
-
-def _warn_of_leaks(
-    table: OwnTable, encoding: Encoding, signs: NDArray[np.float64]
-) -> None:
-    """Warn of columns of a frame that look like the label."""
-    names = [column.name for column in encoding.columns]
-    problems = Problems("X")
-    # Only leaks are looked for: a column that is named as numeric is no suspect.
-    look_for_suspects(table, names, signs, problems, numeric=names)
-    for leak in problems.errors:
-        warnings.warn(f"{leak}", stacklevel=4)  # the line that calls `compare`
-
-
-def _checked_matrix(X: Any, signs: NDArray[np.float64]) -> Any:
-    """Return rows as a matrix of finite numbers, one row for each label."""
-    try:
-        matrix = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-        check_consistent_length(matrix, signs)
-    except ValueError as error:
-        first_line = f"{error}".partition("\n")[0].rstrip(".")
-        advice = "give a matrix of finite numbers and one label per row"
-        if first_line == "Input X contains NaN":
-            advice = "give a DataFrame, and how to fill missing values (missing)"
-        raise InputError(f"X or y cannot be used: {first_line}; {advice}") from error
-    return matrix
-
-
-def _plain(column: Any, n_rows: int, name: str) -> Any:
-    """Return the argument `name` as an array with a number, flag or text for each row.
-
-    Refuse gaps.
-    """
-    values = np.asarray(column)
-    if values.shape != (n_rows,):
-        raise InputError(
-            f"{name} must have the shape ({n_rows},) of y, found {values.shape}"
-        )
-    is_missing = np.asarray(pd.isna(values))
-    if is_missing.any():
-        raise InputError(
-            f"{name}: the value of row {int(is_missing.argmax()) + 1} is missing; fill"
-            " it in or remove the row"
-        )
-    is_plain = values.dtype.kind in "fiubU"  # numbers, flags and text
-    return values if is_plain else values.astype(str)
 
 
 def report_length(

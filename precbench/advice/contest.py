@@ -12,12 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from precbench.advice.given_rows import content_hash
 from precbench.advice.length import share_of_list
 from precbench.core.errors import InputError, did_you_mean
 from precbench.core.locations import shipped
@@ -25,15 +24,20 @@ from precbench.core.text import count
 from precbench.core.yaml.document import Document, Place, load
 from precbench.core.yaml.models import validated
 from precbench.data import Dataset
-from precbench.data.dataset import Imputed
 from precbench.data.splits import rule_for_new_lists
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import Plan, make_plan
-from precbench.experiment.sections import SOLVER_KEYS, NamedData, solver_defaults
+from precbench.experiment.sections import (
+    SOLVER_KEYS,
+    NamedData,
+    Origin,
+    solver_defaults,
+)
 from precbench.ranking.metrics import METRICS
 from precbench.ranking.topk import TopK, several_k
 from precbench.solvers import SOLVERS
+from precbench.solvers.own_class import is_own_class
 from precbench.tables.encoding import Encoding
 from precbench.tables.own_file import read_own_file
 from precbench.tables.own_table import open_table
@@ -119,14 +123,14 @@ def prepare(
         n_splits = 5 if needs_few_splits else template["protocol"]["n_splits"]
     shares = [share_of_list(length, list_rows or n_rows) for length in lengths]
     common = {**template["common"], "k": lengths[0]}
-    contestants = _entries(template["solvers"], solvers)
+    contestants = _entries(template["solvers"], solvers, folder)
     document = {
         "name": _name_of(source.path, folder, source.label, lengths),
         "title": f"Which method for the top of {source.path.name}, k = {lengths[0]}",
         "datasets": [source.entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**_division(dataset, n_splits), "seed": seed},
-        **_with_common(common, contestants),  # the sections common and solvers
+        **_with_common(common, contestants, folder),  # the sections common and solvers
         "tuning": dict(tuning or template["tuning"]),
         "metrics": _with_shares(template["metrics"], shares),
         "checkpoints": template["checkpoints"],
@@ -134,7 +138,8 @@ def prepare(
     }
     # The document has no text: its errors name line 1, column 1.
     parsed = Document("the comparison", document, {(): Place(1, 1)})
-    experiment = validated(parsed, Experiment, folder)
+    origin = Origin(folder, runs_own_classes=True)
+    experiment = validated(parsed, Experiment, origin)
     _require_divisible(dataset, experiment, source.path.name)
     return Contest(
         document=document,
@@ -280,17 +285,24 @@ def _can_divide(trial: Trial, dataset: Dataset) -> bool:
     return True
 
 
-def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
+def _entries(
+    known: dict[str, Any], chosen: Sequence[Any] | None, folder: Path
+) -> dict[str, Any]:
     """Return the config entries of the methods in `chosen` by label.
 
     If none is chosen, these are all entries of `known`, the shipped config. A chosen
-    method is a label, the name of a solver or an object.
+    method is a label, the name of a solver, FILE.py:CLASS or an object. The config
+    names a file relative to its `folder`.
     """
     if not chosen:
         # In the config file, an entry without parameters is None.
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
     for method in chosen:
+        if is_own_class(method):
+            label = Path(method).name
+            entries[label] = {"solver": os.path.relpath(method, folder)}
+            continue
         if isinstance(method, str):
             label = method
             entry = known.get(method) or {}
@@ -370,7 +382,9 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
     return changed
 
 
-def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
+def _with_common(
+    common: dict[str, Any], entries: dict[str, Any], folder: Path
+) -> dict[str, Any]:
     """Return the sections ``common`` and ``solvers`` of a config.
 
     A classifier of scikit-learn takes no common parameters: if `entries` has one, there
@@ -383,41 +397,25 @@ def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, A
             has_sklearn = True
             filled[label] = entry
         else:
-            filled[label] = shared_parameters(common, {label: entry}) | entry
+            filled[label] = shared_parameters(common, {label: entry}, folder) | entry
     if has_sklearn:
         return {"solvers": filled}
-    return {"common": shared_parameters(common, entries), "solvers": entries}
+    return {
+        "common": shared_parameters(common, entries, folder),
+        "solvers": entries,
+    }
 
 
 def shared_parameters(
-    common: dict[str, Any], entries: dict[str, Any]
+    common: dict[str, Any], entries: dict[str, Any], folder: Path = Path()
 ) -> dict[str, Any]:
     """Return the common parameters that some solver of `entries` has.
 
-    Configs accept no others.
+    Configs accept no others. Files of solvers are relative to `folder`.
     """
-    solvers = {entry.get("solver", label) for label, entry in entries.items()}
+    solvers = {
+        SOLVERS.admit(entry.get("solver", label), folder)
+        for label, entry in entries.items()
+    }
     known = {name for solver in solvers for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}
-
-
-def content_hash(
-    X: Any,
-    signs: NDArray,
-    groups: NDArray | None,
-    time: NDArray | None,
-    imputed: Imputed | None,
-) -> str:
-    """Return the hash of rows and labels, by which their trials are stored.
-
-    Equal rows have one hash: sparse rows are sorted, and have int32 indices.
-    """
-    parts: list[Any] = [X]
-    if not isinstance(X, np.ndarray):
-        parts = [X.data, X.indices, X.indptr, X.shape]
-    parts += [signs, groups, time]
-    if imputed is not None:
-        # As plain tuples: the hash would depend on the name of their class.
-        parts += [imputed.how, *map(tuple, imputed.columns)]
-    content = joblib.hash(tuple(parts))
-    return hashlib.sha256(content.encode()).hexdigest()

@@ -74,6 +74,10 @@ class _Precbench(MainGroup):
             "Describe a table of yours without training anything.",
         ),
         "fit": Listed("fit:fit", "Fit a ranking model to your own file and save it."),
+        "refit": Listed(
+            "refit:refit",
+            "Fit the recipe of a saved model to new rows, and say what changed.",
+        ),
         "score": Listed(
             "score:score",
             "Rank the rows of a file with a model and list the top.",

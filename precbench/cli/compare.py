@@ -33,8 +33,8 @@ class CompareOptions(OwnRows):
         list[str] | None,
         typer.Option(
             help=(
-                "Method to compare; repeatable [default: the methods of"
-                " configs/compare.yaml]."
+                "Method to compare, or FILE.py:CLASS; repeatable [default: the methods"
+                " of configs/compare.yaml]."
             ),
             autocompletion=completion.solvers,
         ),
@@ -163,6 +163,8 @@ def compare(options: CompareOptions) -> int:
         amounts=amounts,
         label=options.label,
         positive=options.positive,
+        reading=options.reading,
+        allow=options.allow or (),
         config=str(options.config or ""),
     )
     if comparison.was_interrupted:

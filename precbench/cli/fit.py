@@ -30,8 +30,8 @@ class FitOptions(OwnRows):
         str | None,
         typer.Option(
             help=(
-                "Solver, see precbench list solvers [default: hist-gradient-boosting;"
-                " sgd-avg with --fourier and for sparse rows]."
+                "Solver, see precbench list solvers, or FILE.py:CLASS [default:"
+                " hist-gradient-boosting; sgd-avg with --fourier and for sparse rows]."
             ),
             autocompletion=completion.solvers,
         ),
@@ -139,7 +139,7 @@ def fit(options: FitOptions) -> None:
             fourier=options.fourier,
             weight=options.weight,
             gain=gain,
-            cost=cost,
+            cost=cost or 0.0,
             list_rows=options.list_rows,
             n_splits=options.splits,
             random_state=options.seed,

@@ -36,7 +36,7 @@ _layout_option = partial(
 )
 _profit_option = partial(typer.Option, rich_help_panel="Profit")
 
-# fields of `OwnRows`
+# fields of `OwnColumns`
 _READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
 _COLUMN_LISTS = ("drop", "id", "categorical", "numeric")  # fields that list columns
 
@@ -95,8 +95,8 @@ class FileLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnRows(FileLayout):
-    """A file of labelled rows, its columns, and the list that is made of it."""
+class OwnColumns(FileLayout):
+    """A file of labelled rows, and its columns."""
 
     file: Annotated[
         Path,
@@ -179,6 +179,85 @@ class OwnRows(FileLayout):
             )
         ),
     ] = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options that are set, as parameters of `read_own_file`."""
+        options: dict[str, Any] = dict(self.layout)
+        for name in (*_READER_OPTIONS, *_COLUMN_LISTS):
+            options[name] = getattr(self, name)
+        if self.positive and len(self.positive) == 1:
+            options["positive"] = self.positive[0]
+        if self.categorical in (["one-hot"], ["error"]):
+            options["categorical"] = self.categorical[0]  # a treatment, not a column
+        # "error" is the default of the readers for missing values and for text.
+        return {
+            name: value for name, value in options.items() if value and value != "error"
+        }
+
+    @contextmanager
+    def corrected(self, command: str) -> Iterator[None]:
+        """Add to an error of the block a command that would read the table."""
+        try:
+            yield
+        except TableError as error:
+            raise InputError(self.with_remedy(command, error)) from None
+
+    def with_remedy(self, command: str, error: TableError) -> str:
+        """Return an error's text and, if options solve it, the command with these."""
+        options_solve_it = error.remedies and error.is_enough
+        if not options_solve_it:
+            return str(error)
+        separator = "\n  " if "\n" in str(error) else "; "
+        remedy = self.line(command, error.remedies)
+        return f"{error}{separator}this would be accepted: {remedy}"
+
+    def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
+        """Return the values of all options by name after `changes`.
+
+        A change to a list of columns adds a column; columns that are left out of the
+        features leave the other lists.
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in changes:
+            if name in _COLUMN_LISTS:
+                values[name] = _with_column(values[name] or [], name, str(value))
+            else:
+                values[name] = value
+        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
+        for name in _COLUMN_LISTS:
+            columns = values[name] or []
+            if name not in ("drop", "id"):
+                columns = [column for column in columns if column not in left_out]
+            if columns and not any("," in column for column in columns):
+                columns = [",".join(columns)]  # one option names all: zip,product
+            values[name] = columns or None
+        return values
+
+    def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
+        """Return this command as it is typed, with some options changed.
+
+        `command` may have arguments that precede the file.
+        """
+        values = self._changed(changes)
+        words = ["precbench", *shlex.split(command), str(self.file)]
+        hints = get_type_hints(type(self), include_extras=True)
+        for field in fields(self):
+            value = values[field.name]
+            if field.name == "file" or value is None or value == field.default:
+                continue
+            name = _option_name(field.name, hints[field.name])
+            for item in value if isinstance(value, list) else [value]:
+                words.append(name)
+                if item is not True:  # not a flag
+                    words.append(str(item))
+        return shlex.join(words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRows(OwnColumns):
+    """A file of labelled rows, its columns, and the list that is made of it."""
+
     open_list: Annotated[
         Path | None,
         _file_option(
@@ -278,76 +357,6 @@ class OwnRows(FileLayout):
             ids = rows.filter(several(self.id or ()))  # an option may name several
             require_sheet(ids, self.open_list)  # before any training
         return known, rows
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """The options that are set, as parameters of `read_own_file`."""
-        options: dict[str, Any] = dict(self.layout)
-        for name in (*_READER_OPTIONS, *_COLUMN_LISTS):
-            options[name] = getattr(self, name)
-        if self.positive and len(self.positive) == 1:
-            options["positive"] = self.positive[0]
-        if self.categorical in (["one-hot"], ["error"]):
-            options["categorical"] = self.categorical[0]  # a treatment, not a column
-        # "error" is the default of the readers for missing values and for text.
-        return {
-            name: value for name, value in options.items() if value and value != "error"
-        }
-
-    @contextmanager
-    def corrected(self, command: str) -> Iterator[None]:
-        """Add to an error of the block a command that would read the table."""
-        try:
-            yield
-        except TableError as error:
-            raise InputError(self.with_remedy(command, error)) from None
-
-    def with_remedy(self, command: str, error: TableError) -> str:
-        """Return an error's text and, if options solve it, the command with these."""
-        options_solve_it = error.remedies and error.is_enough
-        if not options_solve_it:
-            return str(error)
-        separator = "\n  " if "\n" in str(error) else "; "
-        remedy = self.line(command, error.remedies)
-        return f"{error}{separator}this would be accepted: {remedy}"
-
-    def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
-        """Return the values of all options by name after `changes`.
-
-        A change to a list of columns adds a column; columns that are left out of the
-        features leave the other lists.
-        """
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in changes:
-            if name in _COLUMN_LISTS:
-                values[name] = _with_column(values[name] or [], name, str(value))
-            else:
-                values[name] = value
-        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
-        for name in _COLUMN_LISTS:
-            columns = values[name] or []
-            if name not in ("drop", "id"):
-                columns = [column for column in columns if column not in left_out]
-            if columns and not any("," in column for column in columns):
-                columns = [",".join(columns)]  # one option names all: zip,product
-            values[name] = columns or None
-        return values
-
-    def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
-        """Return this command as it is typed, with some options changed."""
-        values = self._changed(changes)
-        words = ["precbench", command, str(self.file)]
-        hints = get_type_hints(type(self), include_extras=True)
-        for field in fields(self):
-            value = values[field.name]
-            if field.name == "file" or value is None or value == field.default:
-                continue
-            name = _option_name(field.name, hints[field.name])
-            for item in value if isinstance(value, list) else [value]:
-                words.append(name)
-                if item is not True:  # not a flag
-                    words.append(str(item))
-        return shlex.join(words)
 
 
 def _with_column(columns: list[str], option: str, column: str) -> list[str]:

@@ -1,7 +1,9 @@
 """``precbench rank``."""
 
 import json
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,17 +13,19 @@ import typer
 
 from precbench.advice.contest import shared_parameters
 from precbench.cli.options import refuse_unknown, takes
-from precbench.cli.runs import RunOptions, has_failed, run_all
+from precbench.cli.runs import RunOptions, Summary, has_failed, run_all
 from precbench.cli.screen import screen
 from precbench.cli.screen_tables import print_table
 from precbench.core.errors import InputError
 from precbench.core.files import write_whole
 from precbench.core.locations import shipped
 from precbench.core.studies import Result
+from precbench.core.text import count, duration
 from precbench.core.yaml.document import load, parse
 from precbench.report.html import study_page
 from precbench.report.table import Table, text_table
 from precbench.solvers import SOLVERS
+from precbench.solvers.own_class import is_own_class
 from precbench.survey.ranking import (
     AP,
     LEAST_ROWS,
@@ -58,38 +62,58 @@ class RankOptions(RunOptions):
 @takes(RankOptions)
 def rank(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Solver, see precbench list solvers.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Solver, see precbench list solvers, or FILE.py:CLASS.",
+        ),
     ],
     options: RankOptions,
 ) -> int:
     """Train a method on the tasks of the survey, and rank it among the methods there.
 
     Divisions, measures and tuning are those of the survey. The command resumes, and
-    runs in shards or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
+    runs in shards or on a cluster, as run does. --dry-run says what would be compared,
+    and roughly for how long. Writes OUT/rank-NAME.csv and .html.
 
     \b
     Examples:
       precbench rank pnorm-push --small
       precbench rank my-solver --parameters '{depth: {tune: [2, 4]}}' --jobs 2
     """
-    refuse_unknown("solver", name, SOLVERS, "solvers")
+    refuse_unknown("solver", SOLVERS.admit(name), SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    label = f"{name} (yours)"
+    label = f"{Path(name).name} (yours)"
     entry = {"solver": name, **_parameters(name, options, survey_config)}
+    common = shared_parameters(survey_config["common"], {label: entry})
+    folder = options.out / "survey-tasks"
+    if is_own_class(name):
+        entry["solver"] = os.path.relpath(name, folder)  # relative to the configs
     tasks = read_tasks()  # in order of their number of rows
-    experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
+    experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).name)
     paths = write_configs(
-        options.out / "survey-tasks",
+        folder,
         tasks[::3] if options.small else tasks,
         name=experiment,
         solvers={label: entry},
-        common=shared_parameters(survey_config["common"], {label: entry}),
+        common=common,
     )
-    # Quiet, since tables of a single method say little; tables of the whole survey are
-    # shown below.
-    summaries = run_all(map(str, paths), replace(options, quiet=True))
+    console = screen(quiet=options.is_quiet)
+    n_methods = pd.read_csv(REFERENCE, usecols=["solver"])["solver"].nunique()
+    console.print(
+        f"{label} against {count(n_methods, 'method')} of the survey, on"
+        f" {count(len(tasks), 'task')}"
+    )
+    # As for JSON, since tables of a single method say little, but with the progress on
+    # standard error; tables of the whole survey are shown below.
+    summaries = run_all(map(str, paths), replace(options, as_json=True))
     exit_code = int(any(map(has_failed, summaries)))
-    if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
+    if options.dry_run:
+        _show_outlook(name, summaries, options)
+        return exit_code
+    if options.shard or options.smoke:
+        part = "a shard" if options.shard else "the smoke size"
+        console.print(f"{part} has no rank; its records are in {options.out}")
         return exit_code
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
@@ -117,11 +141,45 @@ def rank(
     write_whole(contents)
     if options.as_json:
         print(json.dumps({"solver": name, **ranks.loc[label].to_dict()}, indent=1))
-    console = screen(quiet=options.quiet or options.as_json)
     print_table(tables[0], console)  # only the mean ranks; the page has all tables
     for path in contents:
         console.print(f"written: {path}")
     return exit_code
+
+
+def _show_outlook(
+    name: str, summaries: Sequence[Summary], options: RankOptions
+) -> None:
+    """Print how many trials would run, and for how long, as text or as JSON."""
+    n_trials = sum(summary["trials"] for summary in summaries)
+    n_done = sum(summary["cached"] for summary in summaries)
+    to_fetch: dict[str, int] = {}
+    for summary in summaries:
+        to_fetch |= summary.get("to_fetch", {})
+    # Without its data, a config is not planned, and its time is not known.
+    are_planned = all("expected_seconds" in summary for summary in summaries)
+    seconds = None
+    if are_planned:
+        seconds = sum(summary["expected_seconds"] for summary in summaries)
+    if options.as_json:
+        facts = {
+            "solver": name,
+            "trials": n_trials,
+            "cached": n_done,
+            "to_fetch": to_fetch,
+            "expected_seconds": seconds,
+        }
+        print(json.dumps(facts, indent=1))
+        return
+    console = screen(quiet=options.quiet)
+    for dataset, size in to_fetch.items():
+        console.print(f"to fetch: {dataset}, at most {size / 1e6:,.1f} MB")
+    console.print(f"{count(n_trials, 'trial')}, {n_done:,} of them done already")
+    if seconds is not None:
+        console.print(
+            f"about {duration(seconds)} with {options.jobs} at a time, estimated from"
+            " the size of the data or from earlier trials"
+        )
 
 
 def _parameters(

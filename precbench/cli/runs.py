@@ -327,7 +327,7 @@ def has_failed(summary: Summary) -> bool:
 def run_all(configs: Iterable[str], options: RunOptions) -> list[Summary]:
     """Run configs, once all are checked for mistakes; return their summaries."""
     names = list(configs)
-    loaded = [load_config(name) for name in names]
+    loaded = [load_config(name, runs_own_classes=True) for name in names]
     if options.cluster is None and not options.dry_run:
         _start_workers(loaded[0], options)  # the first config is the first to run
     from precbench.runner.session import connected, selected

@@ -52,7 +52,7 @@ def _content(name: str) -> str:
         if path.name == DEVIATIONS:
             return count(len(load_deviations(path)), "deviation")
         return count(len(read_claims(path)), "claim")
-    config = load_config(name)
+    config = load_config(name, runs_own_classes=True)
     if isinstance(config, Study):
         return f"a study, {config.kind}"
     sizes = {

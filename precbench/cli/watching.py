@@ -97,6 +97,13 @@ class Printer(Progress):
                 f" {work.n_in_all_shards:,} trials"
             )
 
+    def on_reuse(self, name: str, n_trials: int) -> None:
+        if n_trials > 0:
+            self.console.print(
+                f"{count(n_trials, 'finished trial')} of {name}, which this config"
+                " extends, are its own as well"
+            )
+
     def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
         n_asked = len(work.keys)
         done = work.keys - trials.keys()
@@ -189,7 +196,11 @@ def show_work(
     work = plan_work(config, options, datasets)
     printer = Printer(options, console)
     printer.on_plan(work)
-    trials = work.to_run(options)
+    reusable = work.reusable(options)  # which a run copies first
+    printer.on_reuse(config.extends, len(reusable))
+    trials = {
+        key: trial for key, trial in work.to_run(options).items() if key not in reusable
+    }
     printer.on_trials(work, trials)
     n_workers = options.jobs
     if options.timing:

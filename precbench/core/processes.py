@@ -150,8 +150,8 @@ def end() -> None:
     # A thread that is still there hangs, and is not waited for.
     executor.shutdown(wait=not watching_thread.is_alive(), kill_workers=True)
     # Whichever thread drops the queue last removes its semaphores. This leaves it to
-    # the feeding thread, and waits for that thread: if the process ended first, joblib's
-    # tracker would warn of a semaphore that it cannot remove.
+    # the feeding thread, and waits for that thread: if the process ended first, the
+    # tracker of joblib would warn of a semaphore that it cannot remove.
     del executor, queue
     if feeding_thread is not None:
         feeding_thread.join(_FEEDING_SECONDS)

@@ -1,5 +1,6 @@
 """A loaded data set."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
@@ -97,6 +98,11 @@ def _filling(known: NDArray[np.floating], how: str) -> NDArray[np.floating] | fl
         one_hot[known.sum(axis=0).argmax()] = 1.0
         return one_hot
     return fill_value(known, how)
+
+
+def split_key_of(y: NDArray[np.float64]) -> str:
+    """Return the key of random splits that follow the labels, not a name."""
+    return hashlib.sha256((y > 0).tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

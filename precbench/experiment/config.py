@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PositiveInt,
+    PrivateAttr,
     Strict,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -46,6 +48,7 @@ from precbench.experiment.sections import (
     FittedOn,
     MetricEntry,
     NamedData,
+    Origin,
     Part,
     Plot,
     Protocol,
@@ -83,6 +86,11 @@ def _not_reserved(name: str) -> str:
 ResultsName = Annotated[Name, AfterValidator(_not_reserved)]
 
 
+def _one_or_several(labels: Any) -> Any:
+    """Return a list of labels, also for one that is given alone."""
+    return [labels] if isinstance(labels, str) else labels
+
+
 class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
@@ -112,7 +120,24 @@ class Experiment(Section):
     plots: Annotated[tuple[Plot, ...], Strict(False)] | None = Field(
         default=None, validate_default=True
     )
+    # Labels of solvers that figures always show, with thick lines and bold names
+    highlight: Annotated[
+        tuple[str, ...], Strict(False), BeforeValidator(_one_or_several)
+    ] = ()
     smoke: Smoke = Smoke()
+
+    _extends: str = PrivateAttr(default="")  # no key of the file
+
+    @property
+    def extends(self) -> str:
+        """The name of the experiment that this one extends, "" without one."""
+        return self._extends
+
+    def extending(self, name: str) -> "Experiment":
+        """Return the experiment as one that extends an experiment of another name."""
+        copy = self.model_copy()
+        copy._extends = name
+        return copy
 
     @field_validator("solvers", mode="before")
     @classmethod
@@ -174,6 +199,7 @@ class Experiment(Section):
         refuse(
             [
                 *self._repeated(),
+                *self._highlight_problems(),
                 *self._sweep_and_smoke_problems(),
                 *self._inapplicable_keys(),
             ]
@@ -187,10 +213,17 @@ class Experiment(Section):
             "metrics": [metric.label for metric in self.metrics],
             "parts": self.parts,
             "plots": self.plots or (),
+            "highlight": self.highlight,
         }
         for key, names in lists.items():
             for i in repeats(names):
                 yield (key, i), f"{names[i]} is repeated"
+
+    def _highlight_problems(self) -> Iterator[Problem]:
+        """Yield the problems of labels to highlight that are no labels of solvers."""
+        for i, label in enumerate(self.highlight):
+            texts = unknown("solver of this config", label, self.solvers)
+            yield from at(("highlight", i), texts)
 
     def _sweep_and_smoke_problems(self) -> Iterator[Problem]:
         """Yield the problems of a sweep, of keys that need one, and of smoke data."""
@@ -567,10 +600,13 @@ def _model_of_parameters(kind: str) -> type[Section]:
     return create_model(kind, __base__=Section, **fields)
 
 
-def load_config(config: str | Path) -> Experiment | Study:
+def load_config(
+    config: str | Path, *, runs_own_classes: bool = False
+) -> Experiment | Study:
     """Read a config: a shipped config by its name (see `list_configs`), or a file.
 
     Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
+    A config that names a class in a file is refused, unless it may run these classes.
     """
     names = config_names()
     path = Path(config)
@@ -582,17 +618,20 @@ def load_config(config: str | Path) -> Experiment | Study:
         raise InputError(
             f"no file and no shipped config is named {str(config)!r}{remedy}"
         )
-    return from_document(load(path), path.parent)
+    return from_document(load(path), Origin(path.parent, runs_own_classes))
 
 
-def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Return the checked content of a config; relative paths start at `folder`."""
-    whole = extended(document, folder)
+def from_document(document: Document, origin: Origin) -> Experiment | Study:
+    """Return the checked content of a config."""
+    whole = extended(document, origin.folder)
     keys = set(whole.data) if isinstance(whole.data, dict) else set()
     # If the key `study` is misspelt, the key `parameters` shows a study.
     if keys.isdisjoint({"study", "parameters"}):
-        return validated(whole, Experiment, folder)
-    return validated(whole, Study, folder)
+        experiment = validated(whole, Experiment, origin)
+        if whole.base is None or whole.base.data.get("name") == experiment.name:
+            return experiment
+        return experiment.extending(str(whole.base.data.get("name", "")))
+    return validated(whole, Study, origin)
 
 
 def _recommended_scaling(dataset: Data) -> Scaling:

@@ -50,8 +50,14 @@ def config_schema() -> dict[str, Any]:
         "properties": {name: _solver(name, shared) for name in SOLVERS},
         "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
+    properties["highlight"] |= {"anyOf": [_TEXT, _listed(_TEXT)]}
+    for key in ("type", "items"):
+        del properties["highlight"][key]
     properties["extends"] = _TEXT | {
-        "description": "A file beside this one, whose keys hold here."
+        "description": (
+            "A file beside this one, or a shipped config, whose keys hold here unless"
+            " this file has them; null removes one."
+        )
     }
     experiment["required"] = []  # keys may be in the file that this file extends
     return {
@@ -119,9 +125,11 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
         keys: dict[str, Any] = {key: {} for key in (*shared, *solver_defaults(name))}
         has_its_keys = {"properties": keys, "additionalProperties": False}
         cases.append({"if": names_solver, "then": has_its_keys})
+    own_class = {"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$"}
+    solvers = [{"enum": list(SOLVERS)}, own_class]
     return {
         "type": "object",
-        "properties": shared | {"solver": {"enum": list(SOLVERS)}},
+        "properties": shared | {"solver": {"anyOf": solvers}},
         "required": ["solver"],
         "allOf": cases,
     }

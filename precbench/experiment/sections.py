@@ -10,6 +10,7 @@ import itertools
 import os
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, get_type_hints
 
@@ -27,7 +28,7 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.core.errors import did_you_mean
+from precbench.core.errors import InputError, did_you_mean
 from precbench.core.kinds import Scaling, SplitKind
 from precbench.core.yaml.document import Keys
 from precbench.core.yaml.models import (
@@ -60,6 +61,23 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 # If a data set cannot be obtained: raise an error, use synthetic data, or leave the
 # data set out
 OnMissing = Literal["error", "stand-in", "skip"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a config comes from; the context of the validators.
+
+    Attributes
+    ----------
+    folder : Path
+        To which the paths in the config are relative.
+    runs_own_classes : bool
+        Whether classes in files are imported, as where the config is run.
+    """
+
+    folder: Path
+    runs_own_classes: bool = False
+
 
 # Keys of a solver's section that are not parameters
 SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
@@ -124,8 +142,9 @@ def _existing_file(file: Any, info: ValidationInfo) -> Any:
     """Return the path of a file; a relative path starts at the folder of the config."""
     if not isinstance(file, str):
         return file
-    # The context is the folder of the config. A ~ without a home folder stays as it is.
-    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (Path's raises)
+    # A ~ without a home folder stays as it is.
+    folder = Path() if info.context is None else info.context.folder
+    path = Path(os.path.expanduser(folder / file))  # noqa: PTH111 (Path's raises)
     if not os.path.isfile(path):  # noqa: PTH113 (False for too long a name)
         files_beside = [other.name for other in path.parent.glob("*")]
         refuse_here(f"no such file: {path}{did_you_mean(path.name, files_beside)}")
@@ -424,6 +443,26 @@ class Fourier(Section):
         return f"{listed} random Fourier features"
 
 
+def _admitted(name: Any, info: ValidationInfo) -> Any:
+    """Import a class that is named FILE.py:CLASS; return its name in the registry."""
+    from precbench.solvers import SOLVERS
+    from precbench.solvers.own_class import is_own_class
+
+    if not is_own_class(name):
+        return name
+    origin: Origin = info.context or Origin(Path())
+    if not origin.runs_own_classes:
+        problem = (
+            f"{name} is a class in a file, which only compare, fit, rank, run and"
+            " validate import"
+        )
+        refuse(at((), [problem]))
+    try:
+        return SOLVERS.admit(name, origin.folder)
+    except InputError as error:
+        refuse(at((), [str(error)]))
+
+
 class SolverEntry(Section):
     """A solver with the parameters under its label.
 
@@ -432,7 +471,11 @@ class SolverEntry(Section):
     chooses its value.
     """
 
-    solver: Annotated[str, known("solver", "precbench.solvers:SOLVERS")]
+    solver: Annotated[
+        str,
+        BeforeValidator(_admitted),
+        known("solver", "precbench.solvers:SOLVERS"),
+    ]
     limit: Limit | None = None
     tuned_by: MetricEntry | None = None
     fourier: Fourier | None = None

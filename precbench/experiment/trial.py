@@ -189,8 +189,12 @@ class Trial:
     def code(self) -> str:
         """A hash of the code that the trial runs, for its record, not for its key."""
         from precbench.solvers import SOLVERS
+        from precbench.solvers.own_class import digest_of
 
         own_hash = code_of("precbench", NO_NUMBERS)
+        digest = digest_of(self.solver)
+        if digest:  # the solver is a class in a file
+            return f"{own_hash} {digest}"
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
         if package == "precbench":
             return own_hash

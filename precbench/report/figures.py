@@ -10,7 +10,7 @@ solvers the best are drawn.
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -56,6 +56,7 @@ _AXIS_LABELS = {
 # Of the drawing, in inches; title and notes come on top of the height
 _WIDTH = 6.4
 _HEIGHT = 3.8
+_THICK = 3.0  # points, of the curve of a solver that is highlighted
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _MARKER_DISTANCE = 0.15  # on such a curve, as a share of the diagonal of the axes
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
@@ -152,10 +153,14 @@ class _Lines:
 
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
+    highlighted: Collection[str] = ()  # solvers
 
     def look(self, solver: str) -> dict[str, Any]:
         """Return options of `Axes.plot`."""
-        return {**self.styles[solver]._asdict(), "zorder": 3}  # 3: above other lines
+        look: dict[str, Any] = {**self.styles[solver]._asdict(), "zorder": 3}
+        if solver in self.highlighted:
+            look |= {"zorder": 4, "linewidth": _THICK}  # above the other curves
+        return look
 
     def draw(
         self,
@@ -207,7 +212,8 @@ class _Lines:
         for solver, name in self.names.items():
             looks[name] = self.look(solver)
             last_values[name] = last_of_solver.get(solver, -np.inf)
-        name_curves(axes, looks, last_values)
+        bold = {self.names[solver] for solver in self.highlighted}
+        name_curves(axes, looks, last_values, bold)
 
 
 def _draw_band(axes: Axes, rows: pd.DataFrame, x: str, color: str, step: bool) -> None:
@@ -645,19 +651,24 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Return the sheet of a page, with the drawing of the best solvers."""
     solvers = list(dict.fromkeys(page.data["solver"]))
     of_page = _rows_about(page, summary)
+    highlighted = [solver for solver in solvers if solver in run.highlight]
     best = _best_solvers(run, of_page, solvers)
-    of_best = of_page[of_page["solver"].isin(best)]
-    names = {solver: _solver_name(solver, of_best, page.timed) for solver in best}
-    lines = _Lines(_styles(run, best), names)
+    drawn = _with_highlighted(best, highlighted, solvers)
+    of_drawn = of_page[of_page["solver"].isin(drawn)]
+    names = {solver: _solver_name(solver, of_drawn, page.timed) for solver in drawn}
+    lines = _Lines(_styles(run, drawn), names, highlighted)
 
     def draw(figure: SubFigure) -> None:
         page.draw(figure, lines)
 
     sentences = list(page.sentences)
-    if len(best) < len(solvers):
+    if len(drawn) < len(solvers):
+        n_best = sum(solver in best for solver in drawn)
+        others = [solver for solver in drawn if solver not in best]
         sentences.append(
-            f"The {len(best)} best of {len(solvers)} methods by mean"
-            f" {run.metric_name(run.metrics[0])}."
+            f"The {n_best} best of {len(solvers)} methods by mean"
+            f" {run.metric_name(run.metrics[0])}"
+            + (f", and {', '.join(others)}." if others else ".")
         )
     return Sheet(
         _title(page, run),
@@ -665,7 +676,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         width=_WIDTH,
         height=page.height,
         above=f"{run.protocol_sentence} {_spread(page, run)}",
-        caption=[" ".join(sentences), *notes(of_best, page.timed)],
+        caption=[" ".join(sentences), *notes(of_drawn, page.timed)],
     )
 
 
@@ -705,7 +716,7 @@ def _spread(page: _Page, run: Run) -> str:
 
 
 def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return the best of `solvers` by mean rank of the main metric."""
+    """Return the best of `solvers` by mean rank of the main metric, the best first."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
     # The main metric may have another parameter at each point of a sweep.
@@ -718,8 +729,20 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     # A solver without a mean is the last.
     ranks = mean_levels.groupby(groups).rank(ascending=is_loss, na_option="bottom")
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
-    best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
-    return [solver for solver in solvers if solver in best]
+    return [*mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]]
+
+
+def _with_highlighted(
+    best: Sequence[str], highlighted: Sequence[str], solvers: Sequence[str]
+) -> list[str]:
+    """Return the solvers to draw, in the order of `solvers`.
+
+    Those to highlight are always drawn; the last of the best make room for them.
+    """
+    others = [solver for solver in best if solver not in highlighted]
+    n_others = max(0, MOST_CURVES - len(highlighted))
+    drawn = {*highlighted, *others[:n_others]}
+    return [solver for solver in solvers if solver in drawn]
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:

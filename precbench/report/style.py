@@ -1,7 +1,7 @@
 """Styles of solvers in figures, and names of curves."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -105,11 +105,14 @@ def _least_used(candidates: Sequence[Style], used: Sequence[Style]) -> Style:
 
 
 def name_curves(
-    axes: Axes, looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
+    axes: Axes,
+    looks: Mapping[str, Mapping[str, Any]],
+    last_values: Mapping[str, float],
+    bold: Collection[str] = (),
 ) -> None:
     """Write the names of curves beside the axes, the highest last value first.
 
-    Looks and last values are given by name.
+    Looks and last values are given by name; the names in `bold` are bold.
     """
     from matplotlib.lines import Line2D
 
@@ -121,6 +124,8 @@ def name_curves(
     # underscore.
     for text, name in zip(legend.get_texts(), order, strict=True):
         text.set(text=name, parse_math=False, gid="name")
+        if name in bold:
+            text.set_fontweight("bold")
 
 
 def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:

@@ -590,6 +590,7 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         "title": experiment.title,
         "source": experiment.source,
         "plots": list(experiment.plots or ()),
+        "highlight": list(experiment.highlight),
         "metrics": [metric.label for metric in experiment.metrics],
         "measures": {metric.label: _described_metric(metric) for metric in metrics},
         "solvers": list(experiment.solvers),

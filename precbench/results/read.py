@@ -103,6 +103,8 @@ class Run(Fields):
     title: str
     source: str | None  # the figure or table of a paper that is reproduced
     plots: list[str]
+    # solvers that figures always show; not in files of earlier versions
+    highlight: list[str] = Field(default_factory=list)
     metrics: _Labels  # the first is the main one
     measures: dict[str, Measure]  # by label in the results
     solvers: _Labels  # in the order of the tables

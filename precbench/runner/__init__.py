@@ -112,6 +112,7 @@ def run_plan(
                 environment=machine_id,
                 run=run,
                 before=_ending(store.read(key)),
+                own_class=SOLVERS.own_class(trial.solver),
             )
         )
     try:

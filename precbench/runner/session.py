@@ -18,8 +18,11 @@ from precbench.core.errors import InputError
 from precbench.core.yaml.document import Document, Keys, Place
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.config import from_document
+from precbench.experiment.sections import Origin
 from precbench.report.folder import Report
 from precbench.results.measure import not_ok, write_results
+from precbench.results.merge import take_records
+from precbench.results.records import HAVE_NUMBERS
 from precbench.results.store import Store
 from precbench.runner.options import Options
 from precbench.runner.study import run_study
@@ -43,6 +46,9 @@ class Observer:
 
     def on_plan(self, work: Work) -> None:
         """Take the work, once the data are read."""
+
+    def on_reuse(self, name: str, n_trials: int) -> None:
+        """Take the number of trials that the results of another experiment have."""
 
     def on_trials(self, work: Work, trials: Mapping[str, Trial]) -> None:
         """Take the trials that are to run, by key."""
@@ -203,6 +209,25 @@ class Work:
     n_in_all_shards: int
     store: Store
 
+    def reusable(self, options: Options) -> dict[str, Store]:
+        """Return by key the store of results of the experiment that this one extends.
+
+        Trials of equal keys have equal numbers. A trial that has a record here is left
+        out.
+        """
+        name = self.plan.experiment.extends
+        if not name or options.own_folder is not None:
+            return {}
+        other = Store(options.folder(name))
+        stores = {}
+        for key in sorted(self.keys):
+            record = other.read(key)
+            if record is None or record.status not in HAVE_NUMBERS:
+                continue
+            if self.store.read(key) is None:
+                stores[key] = other
+        return stores
+
     def to_run(self, options: Options) -> dict[str, Trial]:
         """Return the trials without a usable record, by key."""
         from precbench.runner import to_do
@@ -225,7 +250,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any] | Config) -> 
         return config
     if isinstance(config, Mapping):
         return _from_content(config)
-    return load_config(os.fspath(config))
+    return load_config(os.fspath(config), runs_own_classes=True)
 
 
 def _from_content(content: Mapping[str, Any]) -> Config:
@@ -238,7 +263,7 @@ def _from_content(content: Mapping[str, Any]) -> Config:
     ]
     if problems:
         raise document.refusal(problems)
-    return from_document(document, Path())
+    return from_document(document, Origin(Path(), runs_own_classes=True))
 
 
 def _not_finite(value: Any, keys: Keys) -> Iterator[tuple[Keys, float]]:
@@ -317,6 +342,9 @@ def run_config(
     store = work.store
     stand_ins = [data.name for data in plan.datasets.values() if data.stand_in]
     with store.lock():
+        reused = work.reusable(options)
+        take_records(store, reused)
+        observer.on_reuse(config.extends, len(reused))
         trials = work.to_run(options)
         observer.on_trials(work, trials)
         shards = [] if options.shard is None else [str(options.shard)]

@@ -30,6 +30,7 @@ from precbench.ranking.topk import ceil_share
 from precbench.results.store import Store
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
+from precbench.solvers.own_class import OwnClass
 
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
 # Growth of the rows between checkpoints of a solver whose number of passes is not known
@@ -53,6 +54,7 @@ class Job:
     run: str  # id of the run; earlier records of the key have another id
     # "status: reason" of the earlier record; "" if the trial has not run
     before: str = ""
+    own_class: OwnClass | None = None  # the solver, if it is a class in a file
 
     @property
     def mark(self) -> Path:
@@ -123,6 +125,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the remaining fields of the record, and the arrays."""
+    if job.own_class is not None:
+        SOLVERS.admit_own(job.own_class)
     warm_up(job.trial.solver)
     tuned = _tune(job)
     trial = job.trial.with_features(tuned.chosen)

@@ -9,11 +9,18 @@ import functools
 import json
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precbench.core.errors import InputError
 from precbench.core.registry import Registry
 from precbench.solvers.common.rows import as_rows, linear_scores, weighted_sum
+from precbench.solvers.own_class import (
+    OwnClass,
+    checked_class,
+    find_own_class,
+    is_own_class,
+)
 
 if TYPE_CHECKING:
     from precbench.solvers.bbr.estimator import BBR, LCBR
@@ -230,7 +237,41 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
 
 
 class _Solvers(Registry["Callable[..., Ranker]"]):
-    """The registry of solvers, which also takes names of scikit-learn classes."""
+    """The registry of solvers.
+
+    It also takes names of scikit-learn classes, and classes in files, once `admit` was
+    asked for these.
+    """
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self._own: dict[str, OwnClass] = {}  # classes in files, by their names here
+
+    def admit(self, name: str, folder: Path = Path()) -> str:
+        """Import a class that is named FILE.py:CLASS; return its name in the registry.
+
+        The file is relative to `folder`. Any other name is returned as it is.
+
+        Raises
+        ------
+        InputError
+            If there is no such file or class, or the class is no solver.
+        """
+        if not is_own_class(name):
+            return name
+        own = find_own_class(name, folder)
+        self.admit_own(own)
+        return own.name
+
+    def admit_own(self, own: OwnClass) -> None:
+        """Import a class of a file, as a worker does for its trial."""
+        if own.name not in self._own:
+            self._loaded[own.name] = checked_class(own, check_solver)
+        self._own[own.name] = own  # an equal file may lie elsewhere by now
+
+    def own_class(self, name: str) -> OwnClass | None:
+        """Return the class in a file that was admitted by a name, or None."""
+        return self._own.get(name)
 
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
         if name not in self._loaded:
@@ -241,11 +282,18 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
+        if name in self._own:
+            return True
         return super().__contains__(name) or _scikit_learn_class(name) is not None
 
     def package(self, name: str) -> str:
-        """Return the package of a solver, or "" if `algorithm_version` names it."""
-        return "" if _scikit_learn_class(name) else super().package(name)
+        """Return the package of a solver, or "" if `algorithm_version` names it.
+
+        The name of a class in a file has a hash of the file, and needs no package.
+        """
+        if name in self._own or _scikit_learn_class(name):
+            return ""
+        return super().package(name)
 
 
 def _scikit_learn_class(name: object) -> type | None:

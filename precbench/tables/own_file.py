@@ -20,7 +20,7 @@ from precbench.core.errors import InputError
 from precbench.core.kinds import Dtype, Format
 from precbench.core.npz import unpack
 from precbench.core.text import count
-from precbench.data.dataset import Dataset, Imputed, Matrix, to_dtype
+from precbench.data.dataset import Dataset, Imputed, Matrix, split_key_of, to_dtype
 from precbench.data.svmlight import (
     LARGEST_INDEX,
     MOST_ENTRIES,
@@ -206,7 +206,7 @@ def read_own_file(
         sha256=_identity(own, reading) if own.is_file else "",
         groups=rows.roles.groups,
         feature_names=rows.encoding.feature_names,
-        split_key=hashlib.sha256((rows.roles.y > 0).tobytes()).hexdigest(),
+        split_key=split_key_of(rows.roles.y),
         time=rows.roles.time,
         imputed=rows.imputed,
     )

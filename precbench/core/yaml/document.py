@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from precbench.core.errors import InputError, did_you_mean
+from precbench.core.locations import config_names, shipped
 from precbench.core.text import visible
 
 MAX_BYTES = 1_000_000
@@ -72,6 +73,7 @@ class Document:
     data: Any  # dictionaries with text as keys, lists, and scalars
     where: Mapping[Keys, Place]  # of each key or item
     base: "Document | None" = None  # the file that this one extends, see `extended`
+    of_base: frozenset[Keys] = frozenset()  # the pieces that only the base has
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
         """Return the error with a line for each problem, at most `MAX_MISTAKES`.
@@ -97,11 +99,11 @@ class Document:
         return InputError("\n".join(lines))
 
     def _document_of(self, keys: Keys) -> "Document":
-        """Return the base if only it has the top-level key, else this document."""
-        top = keys[:1]
-        if self.base is not None and top not in self.where and top in self.base.where:
-            return self.base
-        return self
+        """Return the base if the piece is only there, else this document."""
+        if self.base is None:
+            return self
+        around = [keys[:length] for length in range(1, len(keys) + 1)]
+        return self.base if self.of_base.intersection(around) else self
 
     def _place(self, keys: Keys) -> Place:
         """Return the place of the piece at `keys`, or of the nearest piece around."""
@@ -136,31 +138,67 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document with the keys of the file that ``extends`` names, if any.
+    """Return a document with what it leaves as it is in the config that it extends.
 
-    The file is in `folder`. The result has the top-level keys of both files; for a key
-    in both, all below is that of `own`.
+    ``extends`` names a file in `folder`, or a shipped config. Mappings are merged key
+    by key, and null removes a key of the other file; lists and values are replaced.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
     place: Keys = ("extends",)
     name = own.data["extends"]
-    if not isinstance(name, str) or Path(name).name != name:
+    if not isinstance(name, str):
         problem = (
-            f"should be the name of a file beside this one, found {reprlib.repr(name)}"
+            "should be the name of a file beside this one, or of a shipped config,"
+            f" found {reprlib.repr(name)}"
         )
         raise own.refusal([(place, problem)])
-    if not (folder / name).is_file():
-        hint = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
-        raise own.refusal([(place, f"there is no {name} beside this file{hint}")])
-    base = load(folder / name)
+    path = _extended_file(name, folder)
+    if path is None:
+        beside = [other.name for other in folder.glob("*.yaml")]
+        hint = did_you_mean(name, [*beside, *config_names()])
+        problem = f"there is no {name} beside this file, and no shipped config of it"
+        raise own.refusal([(place, f"{problem}{hint}")])
+    base = load(path)
     if not isinstance(base.data, dict):
         raise own.refusal([(place, f"{name} has no keys; name another file")])
     if "extends" in base.data:
         raise own.refusal([(place, f"{name} extends a third file; name another file")])
-    data = base.data | own.data
-    del data["extends"]
-    return replace(own, data=data, base=base)
+    changes = {key: value for key, value in own.data.items() if key != "extends"}
+    of_base: set[Keys] = set()
+    data = _merged(base.data, changes, (), of_base)
+    return replace(own, data=data, base=base, of_base=frozenset(of_base))
+
+
+def _extended_file(name: str, folder: Path) -> Path | None:
+    """Return the file beside a config, or the shipped config, of a name."""
+    if Path(name).name == name and (folder / name).is_file():
+        return folder / name
+    if name in config_names():
+        return shipped("configs") / f"{name}.yaml"
+    return None
+
+
+def _merged(
+    base: Mapping[str, Any], own: Mapping[str, Any], place: Keys, of_base: set[Keys]
+) -> dict[str, Any]:
+    """Return a mapping with the keys of both; note what only the base has in `of_base`.
+
+    `place` is that of the mappings in their files.
+    """
+    merged: dict[str, Any] = {}
+    for key, value in base.items():
+        if key not in own:
+            merged[key] = value
+            of_base.add((*place, key))
+        elif isinstance(value, dict) and isinstance(own[key], dict):
+            merged[key] = _merged(value, own[key], (*place, key), of_base)
+        elif own[key] is not None:
+            merged[key] = own[key]
+    for key, value in own.items():
+        if key not in base:
+            merged[key] = value
+    return merged
 
 
 def parse(text: str, file: str = "<text>") -> Document:

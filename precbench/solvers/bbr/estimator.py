@@ -476,9 +476,9 @@ class ClassMoments:
     """Count, sum and sum of outer products of the rows of each class, positives first.
 
     The rows are counted from an origin: 0 for CSR rows, the mean of the first rows if
-    dense. If the mean of all rows is d of their standard deviations from the origin, the
-    relative rounding error of the covariance is d^2 times as large. For dense rows d^2
-    is at most n_rows / (number of the first rows).
+    dense. If the mean of all rows is d of their standard deviations from the origin,
+    the relative rounding error of the covariance is d^2 times as large. For dense rows
+    d^2 is at most n_rows / (number of the first rows).
     """
 
     def __init__(self, rows: Rows, n_features: int):
