@@ -594,6 +594,26 @@ def test_score_and_evaluate_change_neither_new_rows_nor_an_earlier_list(text_typ
     require_unchanged_arguments(Call(call, arguments))
 
 
+@pytest.mark.parametrize("text_type", ["python", "category"], indirect=True)
+def test_a_refit_changes_neither_the_model_nor_the_new_rows(text_type):
+    def call(model, rows):
+        refitted = precbench.refit(model, rows).model
+        return refitted.coef, refitted.rank(rows)
+
+    def arguments():
+        model = precbench.fit(
+            labelled(texts(text_type)),
+            k=5,
+            solver="logistic-regression",
+            n_splits=1,
+            **ROLES,
+            **READING,
+        )
+        return {"model": model, "rows": labelled(texts(text_type))}
+
+    require_unchanged_arguments(Call(call, arguments))
+
+
 def _compared(X, y, **options):
     choice = precbench.compare(
         X, y, k=5, solvers=["logistic-regression"], n_splits=1, n_jobs=1, **options
@@ -729,7 +749,7 @@ WITHOUT_ARRAYS = {
     "solver_version",
     "visiting_order",
 }
-CALLED_ABOVE = {"compare", "evaluate", "fit", "profile", "score"}
+CALLED_ABOVE = {"compare", "evaluate", "fit", "profile", "refit", "score"}
 REFERENCE = (ROOT / "docs/reference.md").read_text()
 
 
