@@ -79,25 +79,26 @@ def stated_without(lists, rows, place, *, keep_shared=False):
 
 def by_rank(lists, rows, **how):
     """Return means over the lists of probabilities and of hits, rank by rank."""
-    stated, found = [], []
+    stated = []
+    is_hit = []
     for place, held in enumerate(lists):
         order = np.argsort(-held.scores)
         stated.append(stated_without(lists, rows, place, **how)[order])
-        found.append((held.y > 0)[order])
-    return np.mean(stated, axis=0), np.mean(found, axis=0)
+        is_hit.append((held.y > 0)[order])
+    return np.mean(stated, axis=0), np.mean(is_hit, axis=0)
 
 
 def test_the_probabilities_of_a_list_are_of_the_rows_of_other_lists():
     lists, rows = held_out_lists()
     measured = measure_reliability(lists, rows, SHARE, 18, method="m")
-    stated, found = by_rank(lists, rows)
+    stated, precision = by_rank(lists, rows)
     assert [(b.first, b.last) for b in measured.bins] == [
         (1 + 18 * i, 18 * (i + 1)) for i in range(10)
     ]
     in_bins = stated.reshape(10, 18).mean(axis=1)
     assert measured.table["stated"].to_numpy() == pytest.approx(in_bins)
-    hits = found.reshape(10, 18).mean(axis=1)
-    assert measured.table["found"].to_numpy() == pytest.approx(hits)
+    hits = precision.reshape(10, 18).mean(axis=1)
+    assert measured.table["precision"].to_numpy() == pytest.approx(hits)
     # Curves that have seen the rows in other lists state something else.
     seen, _ = by_rank(lists, rows, keep_shared=True)
     assert abs(seen.reshape(10, 18).mean(axis=1) - in_bins).max() > 0.005
@@ -109,7 +110,7 @@ def test_a_row_in_several_lists_counts_once_in_an_interval():
     # Of the 60 rows from which 18 are drawn four times, so many are drawn at all.
     n_drawn = round(60 * (1 - 0.7**4))
     for of_bin in measured.bins:
-        ends = binomial_interval(of_bin.found, n_drawn)
+        ends = binomial_interval(of_bin.precision, n_drawn)
         assert (of_bin.low, of_bin.high) == pytest.approx(ends)
 
 
@@ -149,7 +150,7 @@ DAMAGES = [
     pytest.param(lambda bins: bins.pop(1), id="a gap"),
     pytest.param(lambda bins: bins[0].update(stated=1.5), id="above 1"),
     pytest.param(lambda bins: bins[0].update(low=0.99), id="above its high end"),
-    pytest.param(lambda bins: bins[0].update(found=float("nan")), id="NaN"),
+    pytest.param(lambda bins: bins[0].update(precision=float("nan")), id="NaN"),
     pytest.param(lambda bins: bins[0].pop("high"), id="no high end"),
     pytest.param(lambda bins: bins[0].update(last=0), id="no rows"),
 ]
@@ -184,7 +185,9 @@ def test_the_calibration_is_drawn_as_measured():
     [axes] = reliability_sheet(measured).figure().axes
     points, first, diagonal = axes.lines
     table = measured.table
-    assert points.get_xydata() == pytest.approx(table[["stated", "found"]].to_numpy())
+    assert points.get_xydata() == pytest.approx(
+        table[["stated", "precision"]].to_numpy()
+    )
     assert first.get_xydata() == pytest.approx(points.get_xydata()[:1])
     assert diagonal.get_xdata() == pytest.approx(diagonal.get_ydata())
     ends = segments(axes)

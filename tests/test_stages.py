@@ -137,6 +137,26 @@ def test_quick_names_the_methods_that_were_not_trained(tmp_path):
     assert "Not trained: sgd-avg." in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("n_splits", "later"),
+    [
+        pytest.param(5, "at most 2 more trials", id="two splits are left"),
+        pytest.param(3, None, id="nothing is left"),
+    ],
+)
+def test_the_cost_of_later_stages_is_of_the_trials_that_are_left(
+    tmp_path, n_splits, later
+):
+    write_table(tmp_path, *rows_of())
+    options = ["--label", "label", "--k", 20, "--solver", LOG, "--splits", n_splits]
+    result = invoke("compare", tmp_path / "mine.csv", *options, "--out", tmp_path)
+    assert result.exit_code == 0
+    if later is None:
+        assert "later answers" not in result.stdout
+    else:
+        assert f"later answers, --effort normal: {later}, roughly" in result.stdout
+
+
 @pytest.fixture
 def interrupted_in_the_second_stage(monkeypatch):
     """Let the user interrupt the second run of a config."""

@@ -289,9 +289,9 @@ def run_contest(
     options: Options,
     *,
     observer: Observer,
+    effort: Effort,
     on_answer: Callable[["Comparison", Stage | None], None] | None = None,
     prefer: Literal["best", "simple"] = "best",
-    effort: Effort = "thorough",
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
     label: str | None = None,
@@ -311,11 +311,11 @@ def run_contest(
     options : Options
         How and where the trials run.
     observer : Observer
+    effort : {"quick", "normal", "thorough"}
+        See `precbench.advice.stages`.
     on_answer : callable, optional
         Takes each answer, and the stage that follows, None after the last.
     prefer : {"best", "simple"}
-    effort : {"quick", "normal", "thorough"}
-        See `precbench.advice.stages`.
     worth : Worth, optional
         What a hit gains, and what a row of the list costs.
     amounts : ndarray of shape (n_samples,), optional

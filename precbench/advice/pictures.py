@@ -243,7 +243,7 @@ def _gains(length: Length) -> Picture:
     """Return the picture of the hits that the top of the list holds."""
     table = gains_table(length)
     k = length.k[0]
-    found = table["found"][table["rows"] == k].item()
+    recall = table["recall"][table["rows"] == k].item()
     caption = f"Of {length.method}, for a list of {length.rows:,} new rows. "
     if "low" in table:
         caption += "Band: 95 % of such lists; "
@@ -259,7 +259,7 @@ def _gains(length: Length) -> Picture:
         ),
         table,
         f"Share of all hits against the share of the list: the first {k:,} of"
-        f" {length.rows:,} rows hold {_percent(found)} of the hits",
+        f" {length.rows:,} rows hold {_percent(recall)} of the hits",
     )
 
 
@@ -273,7 +273,7 @@ def gains_table(length: Length) -> pd.DataFrame:
         {
             "rows": curve["length"].astype(int),
             "share": curve["length"] / length.rows,
-            "found": curve["recall"],
+            "recall": curve["recall"],
         }
     )
     if "recall_low" in curve and "recall_high" in curve:
@@ -293,19 +293,19 @@ def _draw_gains(
         axes.fill_between(
             table["share"], table["low"], table["high"], alpha=0.2, linewidth=0
         )
-    axes.plot(table["share"], table["found"], color="C0")
+    axes.plot(table["share"], table["recall"], color="C0")
     axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, zorder=1)
     share_at = dict(zip(table["rows"], table["share"], strict=True))
-    found_at = dict(zip(table["rows"], table["found"], strict=True))
+    recall_at = dict(zip(table["rows"], table["recall"], strict=True))
     for k in lengths:
         axes.axvline(share_at[k], color="0.5", linewidth=0.8, zorder=1)
     first = lengths[0]
-    axes.plot(share_at[first], found_at[first], color="C0", marker="o")
+    axes.plot(share_at[first], recall_at[first], color="C0", marker="o")
     # Below the curve, which rises to the right.
     is_at_left = share_at[first] < 0.6
     axes.annotate(
-        f"{first:,} rows: {_percent(found_at[first])}",
-        (share_at[first], found_at[first]),
+        f"{first:,} rows: {_percent(recall_at[first])}",
+        (share_at[first], recall_at[first]),
         xytext=(7 if is_at_left else -7, -4),
         textcoords="offset points",
         horizontalalignment="left" if is_at_left else "right",
@@ -333,7 +333,7 @@ def _percent(share: float) -> str:
 def _calibration(reliability: Reliability) -> Picture:
     """Return the picture of stated probabilities beside the hits."""
     points = [
-        f"{of_bin.stated:.2f} and {of_bin.found:.2f} in rows {of_bin.first:,} to"
+        f"{of_bin.stated:.2f} and {of_bin.precision:.2f} in rows {of_bin.first:,} to"
         f" {of_bin.last:,}"
         for of_bin in reliability.bins
     ]
@@ -411,8 +411,8 @@ def _shortened(name: str) -> str:
 
 def delete_others(pictures: Iterable[Picture], folder: Path) -> None:
     """Delete the files of pictures that an earlier answer had."""
-    kept = {picture.name for picture in pictures}
+    names = {picture.name for picture in pictures}
     for name in _NAMES:
-        if name not in kept:
+        if name not in names:
             for path in folder.glob(f"{name}.*"):
                 path.unlink()

@@ -18,7 +18,12 @@ from precbench.advice.given_rows import (
     refuse_table_options,
 )
 from precbench.advice.quality import Quality, as_texts, describe_quality, quality_of
-from precbench.advice.stated_recipe import StatedRecipe, derived_recipe, recipe_of
+from precbench.advice.stated_recipe import (
+    COLUMN_LISTS,
+    StatedRecipe,
+    derived_recipe,
+    recipe_of,
+)
 from precbench.advice.training import LabelledRows, fit_measured, read_table
 from precbench.core.errors import InputError
 from precbench.core.text import count
@@ -37,8 +42,6 @@ from precbench.tables.reading import (
 )
 from precbench.tables.roles import require_same_rows
 
-# Options that list columns; what the new table lacks of these is left out.
-_LISTS = ("drop", "id", "numeric", "categorical")
 # Options that say how a file is written
 _LAYOUT = tuple(LayoutOptions.__annotations__)
 _MOST_SHOWN = 5  # columns and categories, each
@@ -316,7 +319,7 @@ def _with_present_columns(options: Mapping[str, Any], own: OwnTable) -> dict[str
     """Return options without the columns that the new table does not have."""
     columns = [*own.frame.columns]
     present = dict(options)
-    for option in _LISTS:
+    for option in COLUMN_LISTS:
         if option in present and not isinstance(present[option], str):
             present[option] = _present(present[option], columns)
     return present

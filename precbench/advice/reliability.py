@@ -38,16 +38,16 @@ class Bin(Fields):
         Ranks from 1, of a list of mean length.
     stated : float
         Mean of the probabilities that the curve of the other lists states.
-    found : float
+    precision : float
         Share of hits.
     low, high : float
-        Ends of the 95 % interval of `found`.
+        Ends of the 95 % interval of `precision`.
     """
 
     first: Annotated[Count, Field(ge=1)]
     last: Count
     stated: _Share
-    found: _Share
+    precision: _Share
     low: _Share
     high: _Share
 
@@ -80,8 +80,8 @@ class Reliability(Fields):
                     f"bins.{place}: expected rows from {next_row}, found rows"
                     f" {of_bin.first} to {of_bin.last}"
                 )
-            if not of_bin.low <= of_bin.found <= of_bin.high:
-                raise ValueError(f"bins.{place}: found is outside its interval")
+            if not of_bin.low <= of_bin.precision <= of_bin.high:
+                raise ValueError(f"bins.{place}: precision is outside its interval")
             next_row = of_bin.last + 1
         return self
 
@@ -127,7 +127,7 @@ def measure_reliability(
     if len(edges) < 3:
         return None
     stated = []
-    found = []
+    precisions = []
     for place, held in enumerate(lists):
         others = _other_lists(lists, rows, place)
         if not others:
@@ -135,12 +135,12 @@ def measure_reliability(
         probabilities = Calibration.fit(others, test_share).probabilities(held.scores)
         depths = edges * (len(held.y) / n_held)
         stated.append(_means_between(probabilities, held.scores, depths))
-        found.append(_means_between(held.y > 0, held.scores, depths))
+        precisions.append(_means_between(held.y > 0, held.scores, depths))
     bins = []
-    for i, (mean_stated, mean_found) in enumerate(
-        zip(np.mean(stated, axis=0), np.mean(found, axis=0), strict=True)
+    for i, (mean_stated, mean_precision) in enumerate(
+        zip(np.mean(stated, axis=0), np.mean(precisions, axis=0), strict=True)
     ):
-        share = min(max(float(mean_found), 0.0), 1.0)  # rounding may leave [0, 1]
+        share = min(max(float(mean_precision), 0.0), 1.0)  # rounding may leave [0, 1]
         # A row that stands in several lists counts once.
         n_rows = distinct_rows(len(lists), edges[i + 1] - edges[i], test_share)
         low, high = binomial_interval(share, round(n_rows))
@@ -149,7 +149,7 @@ def measure_reliability(
                 first=round(edges[i]) + 1,
                 last=round(edges[i + 1]),
                 stated=min(max(float(mean_stated), 0.0), 1.0),
-                found=share,
+                precision=share,
                 low=min(low, share),
                 high=max(high, share),
             )
@@ -222,14 +222,14 @@ def _draw(figure: "SubFigure", reliability: Reliability) -> None:
     axes.vlines(bins["stated"], bins["low"], bins["high"], color="C0", linewidth=1)
     axes.plot(
         bins["stated"],
-        bins["found"],
+        bins["precision"],
         color="C0",
         linestyle="",
         marker="o",
         markerfacecolor="white",
     )
     axes.plot(
-        bins["stated"][:1], bins["found"][:1], color="C0", linestyle="", marker="o"
+        bins["stated"][:1], bins["precision"][:1], color="C0", linestyle="", marker="o"
     )
     most = 1.05 * max(bins["stated"].max(), bins["high"].max())
     axes.plot([0, most], [0, most], color="0.5", linewidth=0.8, zorder=1)

@@ -25,7 +25,7 @@ _Option = Literal[
     "decimal",
     "date_format",
 ]
-_LISTS = ("drop", "id", "categorical", "numeric")  # of these, each lists columns
+COLUMN_LISTS = ("drop", "id", "categorical", "numeric")  # each lists columns
 
 
 class StatedRecipe(Fields):
@@ -85,7 +85,7 @@ def _stated_options(reading: Mapping[str, Any]) -> dict[_Option, str | list[str]
         if isinstance(value, str):
             if value != "error":
                 options[name] = value
-        elif name in _LISTS and value:
+        elif name in COLUMN_LISTS and value:
             options[name] = [*value]
     return options
 

@@ -64,14 +64,21 @@ class StageProgress(Progress):
             f"{methods} on {splits}: {n_trials}, roughly {duration(seconds)} of CPU"
         )
         if self.is_first and self.effort != "quick":
-            all_trials = [trial for trial, _key in work.plan.trials]
-            all_seconds = expected_seconds(work.plan, work.store, all_trials)
-            self.console.print(
-                f"later answers, --effort {self.effort}: at most"
-                f" {count(len(all_trials), 'trial')}, roughly"
-                f" {duration(sum(all_seconds))} of CPU"
-            )
+            self._print_later(work, trials)
         self.is_first = False
+
+    def _print_later(self, work: Work, first_trials: Mapping[str, Trial]) -> None:
+        """Print what later stages cost at most, if a trial is left for them."""
+        done = {*work.store.keys(), *first_trials}
+        later_trials = [trial for trial, key in work.plan.trials if key not in done]
+        if not later_trials:
+            return
+        seconds = sum(expected_seconds(work.plan, work.store, later_trials))
+        self.console.print(
+            f"later answers, --effort {self.effort}: at most"
+            f" {count(len(later_trials), 'more trial')}, roughly {duration(seconds)} of"
+            " CPU"
+        )
 
 
 class Printer(Progress):

@@ -77,16 +77,16 @@ def is_own_class(name: object) -> bool:
 
 def digest_of(name: str) -> str:
     """Return the digest of the file in a registered name, "" in any other name."""
-    found = _REGISTERED.fullmatch(name)
-    return found["digest"] if found else ""
+    registered = _REGISTERED.fullmatch(name)
+    return registered["digest"] if registered else ""
 
 
 def find_own_class(specification: str, folder: Path) -> OwnClass:
     """Return the class that FILE.py:CLASS names; the file is relative to `folder`."""
-    found = _SPECIFICATION.fullmatch(specification)
-    assert found is not None, specification
-    path = (folder / Path(found["file"]).expanduser()).resolve()
-    return OwnClass(str(path), found["name"], _digest(_source(path)))
+    parts = _SPECIFICATION.fullmatch(specification)
+    assert parts is not None, specification
+    path = (folder / Path(parts["file"]).expanduser()).resolve()
+    return OwnClass(str(path), parts["name"], _digest(_source(path)))
 
 
 def _source(path: Path) -> bytes:
