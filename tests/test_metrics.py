@@ -40,7 +40,7 @@ from precbench.ranking.metrics import (
 from precbench.ranking.topk import (
     TrainingK,
     first_rows,
-    k_by_size,
+    k_by_n_pos,
     resolve_k,
     split_at,
     training_k,
@@ -181,8 +181,8 @@ def test_training_needs_no_more_rows_than_there_are_positives(k, expected):
 
 
 def test_the_k_of_training_by_the_number_of_positives():
-    assert k_by_size("10 %", length=30)[:6].tolist() == [0, 1, 2, 3, 3, 3]
-    assert k_by_size(2, length=5).tolist() == [0, 1, 2, 2, 2, 2]
+    assert k_by_n_pos("10 %", length=30)[:6].tolist() == [0, 1, 2, 3, 3, 3]
+    assert k_by_n_pos(2, length=5).tolist() == [0, 1, 2, 2, 2, 2]
 
 
 # Brute force

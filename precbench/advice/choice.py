@@ -158,8 +158,11 @@ class Choice:
     expected: Expected | None = None
 
     def with_length(self, length: Length) -> "Choice":
-        """Return the choice with a forecast for a new list."""
-        k = length.k[0]  # the first decides
+        """Return the choice with `length`, the forecast for a new list.
+
+        `expected` is what it forecasts at its first k.
+        """
+        k = length.k[0]
         curve = length.curve
         place = curve["length"].index(k)
         expected = Expected(
@@ -494,8 +497,8 @@ class _Lag(NamedTuple):
 def _lag(pairs: NDArray[np.float64], test_share: float | None) -> _Lag:
     """Return how far the second method is behind the first.
 
-    `pairs` has their values on each split that has both. Without a share, all splits
-    have the same test rows: no test.
+    `pairs` has the values of both on each split that has both. If `test_share` is
+    None, all splits hold out the same rows, and the difference cannot be tested.
     """
     if test_share is None or not len(pairs):
         return _Lag()

@@ -228,6 +228,7 @@ def _draw(figure: "SubFigure", reliability: Reliability) -> None:
         marker="o",
         markerfacecolor="white",
     )
+    # The bin at the very top is filled.
     axes.plot(
         bins["stated"][:1], bins["precision"][:1], color="C0", linestyle="", marker="o"
     )

@@ -117,12 +117,14 @@ def _as_mapping(values: Any) -> Any:
     """Return a list of different values as a mapping from each value to no fields."""
     if not isinstance(values, list):
         return values  # a mapping already
-    refuse(
+    wrong_type: list[Problem] = [
         ((i,), "should be text or a number")
         for i, value in enumerate(values)
         if not isinstance(value, str | int | float)
-    )
-    refuse(((i,), "is repeated") for i in repeats(values))
+    ]
+    refuse(wrong_type)  # if there are any
+    repeated: list[Problem] = [((i,), "is repeated") for i in repeats(values)]
+    refuse(repeated)
     return {value: {} for value in values}
 
 

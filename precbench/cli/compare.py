@@ -208,7 +208,7 @@ def _prepared(own: "OwnTable", options: CompareOptions) -> "Contest":
     """Return the contest on a table; write its config with --config."""
     from precbench.advice.contest import prepare
 
-    with options.corrected("compare"):
+    with options.suggesting("compare"):
         contest = prepare(
             {"file": own, **options.reading},
             options.lengths,

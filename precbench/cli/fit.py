@@ -128,7 +128,7 @@ def fit(options: FitOptions) -> None:
         cost = worth.cost
     params = _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
-    with options.corrected("fit"):
+    with options.suggesting("fit"):
         own, unlabelled = options.tables()
         model = fit_table(
             own,

@@ -196,8 +196,8 @@ class OwnColumns(FileLayout):
         }
 
     @contextmanager
-    def corrected(self, command: str) -> Iterator[None]:
-        """Add to an error of the block a command that would read the table."""
+    def suggesting(self, command: str) -> Iterator[None]:
+        """Add to an error of the block a command that would be accepted."""
         try:
             yield
         except TableError as error:

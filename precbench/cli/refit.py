@@ -52,7 +52,7 @@ def refit(
 
     others = {"the file of the rows": options.file}
     check_target("--save", options.save, others)
-    with options.corrected(shlex.join(["refit", str(model)])):
+    with options.suggesting(shlex.join(["refit", str(model)])):
         result = refit_model(
             model, options.file, allow=options.allow or (), **options.reading
         )

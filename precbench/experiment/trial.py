@@ -77,6 +77,8 @@ class Split:
         """Return what determines the split; the number of repetitions does not."""
         fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
+            # The seed of a random split follows from its index; the folds of a
+            # repetition have the same seed.
             fields |= {"seed": self.seed, "stratified": self.stratified}
         if self.kind == "kfold":
             fields |= {"n_splits": self.n_splits, "index": self.fold}

@@ -768,8 +768,7 @@ def _random_features(
     options: dict[str, Any] = {"n_components": fourier}
     if isinstance(fourier, Mapping):
         options = dict(fourier)
-    seed = options.pop("random_state", seed_of_solver)
-    known = {"n_components", "gamma", "bandwidth"}
+    known = {"n_components", "gamma", "bandwidth", "random_state"}
     for name in options:
         if name not in known:
             raise InputError(
@@ -780,4 +779,5 @@ def _random_features(
         raise InputError(
             "fourier lacks n_components; give the number of random features"
         )
+    seed = options.pop("random_state", seed_of_solver)
     return RandomFeatures.fit(X, **options, seed=seed)

@@ -263,15 +263,15 @@ def expected_hits(
 ) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with an interval.
 
-    The precision of the new list is a beta variable with the mean of `precisions`. Its
-    variance is the sum of three:
+    The precision of the new list is a beta variable whose mean is about that of
+    `precisions`. Its variance is the sum of
 
-    - of the mean over splits (see `resampled_interval`; few splits widen it as in
-      Student's interval), but at least of a mean over the distinct rows at the top of
-      all splits;
-    - of a mean over `k` rows;
-    - of a list among lists: the variance of `precisions` beyond that of a mean over
-      `tested` rows, times `share_of_lists`.
+    - the variance of the mean over splits (see `resampled_interval`; few splits widen
+      it as in Student's interval) or, if it is greater, that of a mean over the
+      distinct rows at the top of all splits;
+    - the variance of a mean over `k` rows;
+    - `share_of_lists` times the variance between lists, which is that of `precisions`
+      less that of a mean over `tested` rows.
 
     The ends of the interval are rounded outwards.
 
@@ -299,9 +299,10 @@ def expected_hits(
     # variance.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
+    # the first two terms of the variance
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
     if len(values) > 1:
-        # The variance of a list among lists, without that of a mean over its rows.
+        # the variance between lists
         between = max(0.0, float(values.var(ddof=1)) - spread / tested)
         variance += share_of_lists * between * _widening(len(values))
     # The variance of a beta variable of mean m is m (1 - m) / (a + b + 1), which is

@@ -160,10 +160,11 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 
 
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
-def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Return the k to train for by number of positives among `length` rows, from 0.
+def k_by_n_pos(k: TopK, length: int) -> NDArray[np.int32]:
+    """Return an array whose entry n is the k to train for with n positives.
 
-    The array is cached: callers must not change it.
+    They are among `length` rows; n goes from 0 to `length`. The array is cached:
+    callers must not change it.
     """
     counts = [0]
     for n_pos in range(1, length + 1):

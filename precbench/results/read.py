@@ -136,7 +136,11 @@ class Run(Fields):
         return self
 
     def _check_sweep(self, sweep: Sweep) -> None:
-        """Require a list of labels for each value, with a label for each metric."""
+        """Require for each value a list in `metrics`.
+
+        Each list, and `written`, the notations in the config, must have an entry for
+        each metric.
+        """
         has_list_for_each_value = len(sweep.metrics) == len(sweep.values)
         lengths = {len(names) for names in (*sweep.metrics, sweep.written)}
         if not has_list_for_each_value or lengths != {len(self.metrics)}:

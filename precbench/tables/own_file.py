@@ -426,8 +426,9 @@ def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
         str(name) for name in frame.columns if frame[name].map(str).nunique() == 2
     ]
     if label is not None:
-        near = get_close_matches(str(label).lower(), binary, 1)
-        return near[0] if near else None
+        by_lower_case = {name.lower(): name for name in binary}
+        near = get_close_matches(str(label).lower(), by_lower_case, 1)
+        return by_lower_case[near[0]] if near else None
     for name in binary:
         if _LABEL.search(name):
             return name

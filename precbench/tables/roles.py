@@ -197,7 +197,7 @@ def canonical(label: object) -> object:
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
-    # An integer of 300 digits is below the largest double.
+    # A longer integer than this may exceed the largest double, and stays text.
     if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})(\.0+)?", text):
         return int(text.partition(".")[0])
     if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})?\.[0-9]*[1-9]", text):

@@ -301,9 +301,10 @@ def auc_alone(
         codes, _ = pd.factorize(values, use_na_sentinel=False)
         aucs.append(_auc_of_shares(codes, y))
     has_numbers = not np.isnan(numbers).all()
-    if in_groups and not has_numbers:  # text has no order
+    # Text has no order, and that of a few dates is not asked for.
+    if in_groups and not has_numbers:
         return max(aucs)
-    # Rank numbers, or dates of many values, in their order.
+    # Numbers rank in their order, and so do dates, which `values` holds.
     codes, distinct = pd.factorize(numbers if has_numbers else values, sort=True)
     is_missing = codes < 0
     ends = [-1]  # missing values rank before all others

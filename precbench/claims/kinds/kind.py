@@ -199,7 +199,10 @@ class Claim(Section):
     def judge_all(
         cls, claims: Sequence[Self], evidence: Evidence
     ) -> Iterator[LedgerRow]:
-        """Yield the verdicts on claims of this kind; some are judged together."""
+        """Yield the verdicts on claims of this kind, each judged alone.
+
+        A kind may override this to judge claims together.
+        """
         for claim in claims:
             try:
                 yield claim.judge_checked(evidence)

@@ -95,7 +95,8 @@ def _write(answer: Any, path: Path, limit: int) -> None:
     n_bytes = 0
     with path.open("wb") as file:
         try:
-            # `read1` returns what is there, so no byte is lost when no more comes.
+            # `read1` returns what has come. `read` would wait for a whole chunk, and
+            # lose its beginning if the transfer ends before.
             while chunk := answer.raw.read1(_CHUNK, decode_content=True):
                 n_bytes += len(chunk)
                 if n_bytes > limit:

@@ -21,7 +21,8 @@ from precbench.core.studies import (
     table_of,
 )
 from precbench.data import load_dataset
-from precbench.ranking.losses import F1, PartialAUC, struct
+from precbench.ranking.losses import F1, PartialAUC
+from precbench.ranking.losses import struct as struct_surrogate
 from precbench.ranking.topk import resolve_k
 from precbench.solvers import FTRL, OnePMB
 from precbench.solvers.ftrl.estimator import Leader
@@ -69,7 +70,7 @@ def regret(
                 single = _play_rows(player, X[:horizon], y[:horizon])
                 yield from rows_of(single, dataset, objective, SINGLE, horizon)
                 batches = _play_batches(
-                    player, X[:horizon], y[:horizon], bound_of_rows=single["bound"]
+                    player, X[:horizon], y[:horizon], single_row_bound=single["bound"]
                 )
                 yield from rows_of(batches, dataset, objective, BATCHES, horizon)
                 if objective == "pauc":
@@ -131,14 +132,17 @@ def _play_rows(player: FTRL, X: Any, y: NDArray) -> dict[str, float]:
 
 
 def _play_batches(
-    player: FTRL, X: Any, y: NDArray, bound_of_rows: float
+    player: FTRL, X: Any, y: NDArray, single_row_bound: float
 ) -> dict[str, float]:
-    """Return the regret of FTRL that plays sqrt(T) rows at a time, and its bounds."""
+    """Return the regret of FTRL that plays sqrt(T) rows at a time, and its bounds.
+
+    `single_row_bound` is the bound on the regret R(T) of playing row by row.
+    """
     size = math.ceil(math.sqrt(len(y)))
     player.set_params(batch_size=size).fit(X, y)
     values = _regret_and_bounds(player, player.leader(X, y), y, _scale(player, y))
     # Lemma 13: R(T, s) <= sqrt(s) R(T)
-    values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_rows
+    values["sqrt(s) times the bound"] = math.sqrt(size) * single_row_bound
     if player.objective != "pauc":
         # By the proof of Lemma 13 the regret of (3) is at most 6 ||w*|| sqrt(s / T).
         # (3) is 4 times our loss, at 2 w: 6 * 2 / 4 = 3.
@@ -388,8 +392,8 @@ def _change_of_penalty(points: _Points, k: int, k_before: int) -> float:
     def penalty(weights: NDArray[np.float64]) -> float:
         scores = points.X @ weights
         positive = points.y > 0
-        loss, _gradient = struct(scores, positive, k)
-        loss_before, _gradient = struct(scores[:-1], positive[:-1], k_before)
+        loss, _gradient = struct_surrogate(scores, positive, k)
+        loss_before, _gradient = struct_surrogate(scores[:-1], positive[:-1], k_before)
         return loss - loss_before
 
     return float(abs(penalty(points.v) - penalty(points.w)))
@@ -498,8 +502,8 @@ def error_bounds(
     """Measure the excess risk of FTRL on streams, and of 1PMB in one pass."""
     # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by
     # the number of rows; the loss of "pauc" is the mean hinge. The excess is the risk
-    # less a lower bound of the least risk in the ball: shown is its 95 % quantile over
-    # streams (FTRL) or orders (1PMB).
+    # less a lower bound of the least risk in the ball and, for FTRL, less its regret.
+    # Shown is the 95 % quantile of the excess over streams (FTRL) or orders (1PMB).
     for dataset in datasets:
         X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
         for objective in objectives:
@@ -669,13 +673,16 @@ def _mean_loss(
     top: float,  # of the rows, for "prec@k"
     beta: float,  # of the negatives, for "pauc" and "pauc, logistic"
 ) -> float:
-    """Return the surrogate of an objective, per row or per pair of rows."""
+    """Return the surrogate of an objective, a mean over rows or pairs of rows.
+
+    For "f1" and "g-mean" it is that of one loss of all rows.
+    """
     n = len(scores)
     if objective == "prbep":
-        loss, _ = struct(scores, positive, int(np.sum(positive)))
+        loss, _ = struct_surrogate(scores, positive, int(np.sum(positive)))
         return loss / n
     if objective == "prec@k":
-        loss, _ = struct(scores, positive, resolve_k(top, n))
+        loss, _ = struct_surrogate(scores, positive, resolve_k(top, n))
         return loss / n
     if objective == "pauc":
         loss, _ = PartialAUC(beta).evaluate(scores, positive)

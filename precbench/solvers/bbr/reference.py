@@ -39,8 +39,9 @@ def minimiser(
 ) -> NDArray[np.float64]:
     """Return the w of ``||w|| <= radius`` with the least ``w' Sigma w / 2 - mu' w``.
 
-    It is ``(Sigma + m I)^-1 mu``, with m = 0 if that lies in the ball, else at its
-    edge. Sigma has to be regular.
+    Here mu is `mean` and Sigma is `second`, the second moments, which must be regular.
+    The minimiser is ``(Sigma + m I)^-1 mu``, with m = 0 if that lies in the ball, else
+    with the m that puts it on the edge.
     """
 
     def solution(m: float) -> NDArray[np.float64]:

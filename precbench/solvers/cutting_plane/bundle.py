@@ -33,7 +33,7 @@ class Bundle:
     #     sum_j alpha_j offset_j - 1/2 ||w||^2.
 
     _PATIENCE = 50  # a plane without weight in so many solutions is dropped
-    _MOST_IDLE_CALLS = 20  # of `improve` without a rise: rounding allows no more
+    _MOST_CALLS_WITHOUT_RISE = 20  # of `improve`: rounding allows no more
     _ARRAYS: tuple[str, ...] = (  # the arrays that have a row for each plane
         "_offsets",
         "_slopes",
@@ -51,7 +51,7 @@ class Bundle:
         self._alpha = np.empty(0)
         self._idle = np.empty(0, dtype=int)  # solutions since alpha was last above 0
         self._best_dual = -np.inf  # since the last `add`
-        self._idle_calls = 0  # of `improve` since the best dual value rose
+        self._calls_without_rise = 0  # of `improve` since the best dual value rose
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add the plane that has this slope in w and touches the risk at a point."""
@@ -67,12 +67,12 @@ class Bundle:
         self._n_planes += 1
         # `improve` has a new problem to solve.
         self._best_dual = -np.inf
-        self._idle_calls = 0
+        self._calls_without_rise = 0
 
     @property
     def is_stuck(self) -> bool:
         """Whether `improve` has gone on for long without any effect but rounding."""
-        return self._idle_calls >= self._MOST_IDLE_CALLS
+        return self._calls_without_rise >= self._MOST_CALLS_WITHOUT_RISE
 
     def improve(self, tol: float) -> bool:
         """Raise the dual value; return whether it is the greatest, up to `tol`.
@@ -90,11 +90,15 @@ class Bundle:
             self._newton_step(gradient)
             value = self._dual(alpha)
             has_risen = value > self._best_dual
-            self._idle_calls = 0 if has_risen else self._idle_calls + 1
+            if has_risen:
+                self._calls_without_rise = 0
+            else:
+                self._calls_without_rise += 1
             self._best_dual = max(self._best_dual, value)
             return False
         idle = self._idle[:m]
-        idle[:] = np.where(alpha > 0, 0, idle + 1)  # solutions in a row without weight
+        # how many solutions in a row have given a plane no weight
+        idle[:] = np.where(alpha > 0, 0, idle + 1)
         if (idle >= self._PATIENCE).any():
             used = np.flatnonzero(idle < self._PATIENCE)
             self._rearrange(used, capacity=len(self._offsets))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from precbench.ranking.losses import pair_hinges, struct
-from precbench.ranking.topk import k_by_size, top_rows
+from precbench.ranking.topk import k_by_n_pos, top_rows
 from precbench.solvers.common.rows import (
     Rows,
     as_rows,
@@ -113,8 +113,8 @@ class IncrementalStruct(IncrementalLoss):
         # The entry n is k for the first n rows: without `top` the number of positives.
         if top is None:
             self._n_ones = np.append(0, np.cumsum(positive))
-        else:
-            self._n_ones = k_by_size(top, len(positive))
+        else:  # `top` is of the rows, which take the place of the positives
+            self._n_ones = k_by_n_pos(top, len(positive))
 
     def lipschitz(self) -> NDArray[np.float64]:
         """Return 4 R, R the largest norm, for the G_t <= 8 of kar2014 on a ball.
@@ -159,7 +159,8 @@ class IncrementalPartialAUC(IncrementalLoss):
         # among the first n rows, by n.
         self._n_pos = np.append(0, np.cumsum(positive))
         n_neg = np.append(0, np.cumsum(~positive))
-        self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
+        # `beta` is a fraction of the negatives, in the place of the positives.
+        self._n_top = k_by_n_pos(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
         """Return 2 R, R the largest norm, times the pairs that each row may add.

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.ranking.topk import TopK, k_by_size, split_at, training_k
+from precbench.ranking.topk import TopK, k_by_n_pos, split_at, training_k
 from precbench.solvers.common.base import LinearRanker, top_of_training
 from precbench.solvers.common.driver import (
     PassMixin,
@@ -101,7 +101,7 @@ class MiniBatchStep(Step):
         rule = self.rule
         top_of_training(rule.k, labels)  # warns if k exceeds the number of positives
         top = rule.share_of_negatives if rule.code == PAUC else rule.k
-        k_by_size(top, batch_size)  # fills its cache before the clock starts
+        k_by_n_pos(top, batch_size)  # fills its cache before the clock starts
 
     @staticmethod
     def visit(
@@ -157,7 +157,7 @@ class MiniBatchStep(Step):
             eta = rule.eta0 / np.sqrt(np.arange(first_t, first_t + n_batches))
         return Candidate(
             rule=rule.code,
-            k_of=k_by_size(top, n_rows_of_batch),
+            k_of=k_by_n_pos(top, n_rows_of_batch),
             eta=eta,
             radius=np.inf if rule.radius is None else rule.radius,
             w=self.w,
