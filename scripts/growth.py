@@ -50,7 +50,7 @@ ITERATIONS = {
     "lightgbm-lambdarank": {"n_estimators": 10},
     "random-forest": {"n_estimators": 2},
     "extra-trees": {"n_estimators": 2},
-    "ensemble": {"n_estimators": 2, "n_components": 2},
+    "ensemble": {"n_estimators": 2, "max_iter": 2},
 }
 
 

@@ -60,7 +60,7 @@ N_ROWS = 60
 
 @pytest.fixture(scope="module")
 def few_members():
-    """Stack one member of each kind in an ensemble, and divide the rows once."""
+    """Stack one member of each kind in an ensemble."""
     all_recipes = solvers.Ensemble._recipes
 
     def few_recipes(*arguments):
@@ -69,7 +69,6 @@ def few_members():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solvers.Ensemble, "_recipes", few_recipes)
-        patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
 

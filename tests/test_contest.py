@@ -465,7 +465,12 @@ TREES = "hist-gradient-boosting"
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, 600, n_features=n_features)
     choice = precbench.compare(
-        X, y, k=50, solvers=["logistic-regression", rival], n_splits=3
+        X,
+        y,
+        k=50,
+        solvers=["logistic-regression", rival],
+        n_splits=10,
+        effort="thorough",
     )
     assert bool(choice.worse) == (best is not None)
     assert choice.decided

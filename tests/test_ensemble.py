@@ -23,7 +23,7 @@ from precbench.solvers.others.members import Member
 from precbench.solvers.others.trees import Trees, histogram_trees, lightgbm_trees
 from tests.laws import problem
 
-FEW = {"n_estimators": 10, "random_state": 0}
+FEW = {"n_estimators": 10, "max_iter": 10, "random_state": 0}
 
 
 def test_weights_minimise_the_penalised_loss():
@@ -118,10 +118,10 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
         return _stack(scores, positive)
 
     monkeypatch.setattr(ensemble, "_stack", watched_stack)
-    Ensemble(**FEW).fit(X, y)
+    Ensemble(**FEW, divisions=2).fit(X, y)
     [(scores, positive)] = calls
     assert len(scores) == 600  # twice, for there are 75 positives
-    trees = SOLVERS["extra-trees"](**FEW).fit(X, y)
+    trees = SOLVERS["extra-trees"](n_estimators=10, random_state=0).fit(X, y)
     assert auc(y, trees.decision_function(X)) > 0.95
     for scores_of_member in scores.T:
         assert 0.3 < auc(positive, scores_of_member) < 0.7
@@ -135,10 +135,67 @@ def test_folds_are_no_more_than_it_takes(n_pos, n_scored):
     n = 1500
     X, _y = problem(n=n)
     y = np.where(np.arange(n) < n_pos, 1, -1)
-    fitted = Ensemble(**FEW).fit(X, y)
+    fitted = Ensemble(**FEW, divisions=3).fit(X, y)
     rows_in_folds = fitted.n_rows_seen_ - fitted.n_iter_ * n
     in_training = 1 - 1 / min(5, n_pos)
     assert rows_in_folds == pytest.approx(n_scored * 5 * n * in_training, rel=0.01)
+
+
+def rows_with_products(n, noise):
+    """Return rows, and labels that depend on products of two features."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 6))
+    signal = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3]
+    return X, np.where(signal + noise * rng.standard_normal(n) > 1.5, 1, -1)
+
+
+@pytest.mark.parametrize(
+    ("noise", "fewest", "most"),
+    [
+        pytest.param(4.0, 10, 30, id="few, where the labels are noisy"),
+        pytest.param(0.5, 40, 390, id="many, where they are not"),
+    ],
+)
+def test_rounds_have_the_least_loss_on_the_rows_held_out(noise, fewest, most):
+    """As scikit-learn's own staged scores have it."""
+    X, y = rows_with_products(600, noise)
+    fitted = Ensemble(n_estimators=5, random_state=0).fit(X, y)
+    seed = int(np.random.default_rng(0).integers(2**31))
+    losses = []
+    for fold in ensemble._folds(y.astype(np.int8), 5, 1, seed):
+        classifier = HistGradientBoostingClassifier(
+            max_iter=400,
+            max_leaf_nodes=7,
+            min_samples_leaf=5,
+            l2_regularization=1.0,
+            early_stopping=False,
+            random_state=seed,
+        ).fit(X[fold.fitting], y[fold.fitting])
+        losses_of_fold = []
+        for log_odds in classifier.staged_decision_function(X[fold.held_out]):
+            margins = y[fold.held_out] * log_odds
+            losses_of_fold.append(np.mean(np.log1p(np.exp(-margins))))
+        losses.append(losses_of_fold[9::10])
+    best = 10 * (1 + int(np.argmin(np.mean(losses, axis=0))))
+    assert fewest <= best <= most
+    [n_trees] = [
+        len(member.trees.root)
+        for member in fitted.members_
+        if member.name == "hist-gradient-boosting, 7 leaves"
+    ]
+    assert n_trees == best
+
+
+def test_given_rounds_are_those_of_each_boosted_member():
+    X, y = rows_with_products(300, noise=0.5)
+    fitted = Ensemble(n_estimators=5, max_iter=7, random_state=0).fit(X, y)
+    n_trees = {
+        member.name: len(member.trees.root)
+        for member in fitted.members_
+        if member.name.startswith("hist")
+    }
+    assert n_trees
+    assert set(n_trees.values()) == {7}
 
 
 # --- trees as arrays, against the libraries that have grown them ---
@@ -207,6 +264,17 @@ def test_the_first_trees_have_scores_of_their_own(grow):
     first_trees = trees.first(7)
     assert len(first_trees.root) == 7
     assert np.abs(first_trees.scores(X) - trees.scores(X)).max() > 0
+
+
+@pytest.mark.parametrize("step", [3, 10, 99])
+def test_staged_scores_are_those_of_the_first_trees(step):
+    trees = grow_histogram().trees
+    X, _ = labelled_rows(300, seed=1)
+    stages = [scores.copy() for scores in trees.staged_scores(X, step)]
+    counts = [*range(step, 10, step), 10]
+    assert len(stages) == len(counts)
+    for n_trees, scores in zip(counts, stages, strict=True):
+        assert_array_equal(scores, trees.first(n_trees).scores(X))
 
 
 @pytest.mark.parametrize("grow", LIBRARIES)

@@ -52,7 +52,7 @@ INCREMENTAL = [
 
 @pytest.fixture(scope="module", autouse=True)
 def few_members():
-    """Stack one member with weights and one of trees, and divide the rows once.
+    """Stack one member with weights and one of trees.
 
     All members are solvers, to which the laws apply for themselves.
     """
@@ -64,7 +64,6 @@ def few_members():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solvers.Ensemble, "_recipes", two_recipes)
-        patch.setattr("precbench.solvers.others.ensemble._MOST_DIVISIONS", 1)
         yield
 
 

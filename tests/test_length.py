@@ -28,7 +28,7 @@ from precbench.data import Dataset
 from precbench.model.calibration import Calibration
 from precbench.model.model import Model
 from precbench.ranking.topk import HeldOut, sums_at
-from precbench.report.folder import PAGE
+from precbench.results.folders import PAGE
 from tests.helpers import invoke, reloaded, succeed
 from tests.sentences import raises, refused
 

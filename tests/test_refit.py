@@ -57,7 +57,7 @@ def assert_same_fit(model, expected, rows):
         {"gain": "shop", "cost": 0.5, "list_rows": 900},
         {"groups": "shop", "drop": ()},
         {"k": [20, "5 %"], "time": "shop", "drop": ()},
-        {"solver": "ensemble", "params": {"n_estimators": 5}},
+        {"solver": "ensemble", "params": {"n_estimators": 5, "max_iter": 5}},
     ],
     ids=lambda options: ",".join(options),
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from precbench.advice.choice import choice_table
 from precbench.cli import completion
 from precbench.cli.group import INTERRUPTED
 from precbench.cli.options import Json, NoRowHashes, takes
@@ -18,7 +17,7 @@ from precbench.cli.screen_tables import print_table, show_length
 from precbench.core.errors import InputError
 from precbench.core.files import write_whole, writing
 from precbench.core.text import count, one_line
-from precbench.report.folder import PAGE
+from precbench.results.folders import PAGE
 
 if TYPE_CHECKING:
     from precbench.advice.comparison import Comparison
@@ -240,6 +239,8 @@ def _print_answer(
     comparison: "Comparison", contest: "Contest", options: CompareOptions
 ) -> None:
     """Print what to use, the methods, and the hits by length of the list."""
+    from precbench.advice.choice import choice_table
+
     console = screen(quiet=options.as_json)
     headline, *sentences = comparison.card
     console.print()

@@ -12,10 +12,9 @@ from precbench.claims import read_evidence
 from precbench.cli.options import RESULTS, Json
 from precbench.core.errors import InputError
 from precbench.core.files import write_whole
-from precbench.report.folder import PAGE
 from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
-from precbench.results.folders import find_result_folders
+from precbench.results.folders import PAGE, find_result_folders
 
 # Files of the results of an experiment, and of a study
 _MARKS = ("results.csv", "illustration.json")

@@ -12,7 +12,7 @@ from precbench.cli.screen_tables import print_table
 from precbench.core.text import count, duration, one_line
 from precbench.data import find_card
 from precbench.experiment import Experiment, Study, Trial
-from precbench.report.folder import PAGE
+from precbench.results.folders import PAGE
 from precbench.results.measure import final_means
 from precbench.results.records import Record
 from precbench.runner import keys_of_other_code

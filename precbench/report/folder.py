@@ -19,6 +19,7 @@ from precbench.report.html import (
 from precbench.report.study_tables import draw_study, read_study, study_tables
 from precbench.report.summary_tables import make_tables, markdown_page, write_tables
 from precbench.report.table import Table
+from precbench.results.folders import PAGE
 from precbench.results.read import Run, plain_strings, read_run, read_values
 from precbench.results.summary import summarise
 
@@ -44,9 +45,6 @@ class Report(NamedTuple):
     tables: list[Table]
     files: list[Path]
     page: Page | None = None  # None if no figures were asked for
-
-
-PAGE = "report.html"
 
 
 @plain_strings

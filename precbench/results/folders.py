@@ -6,6 +6,8 @@ from precbench.core.errors import InputError
 from precbench.results.records import SHARDS
 from precbench.results.store import Store
 
+PAGE = "report.html"  # of a results folder
+
 
 def find_stores(results: Path) -> list[Store]:
     """Return a store for each experiment with trials in a folder, shards included."""

@@ -94,6 +94,8 @@ def _passes(plan: Plan, trial: Trial) -> float:
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
     """Return the largest candidate of a parameter, or its value if it is not tuned."""
-    only_value = trial.params.get(name, default)
+    only_value = trial.params.get(name)
+    if only_value is None:  # or the solver chooses it
+        only_value = default
     candidates = trial.candidates.get(name, [only_value])
     return float(max(candidates))

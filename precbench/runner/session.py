@@ -141,7 +141,7 @@ class Results:
     @property
     def report(self) -> Path | None:
         """The page with tables, figures and verdicts; None where there is none."""
-        from precbench.report.folder import PAGE
+        from precbench.results.folders import PAGE
 
         page = self.folder / PAGE
         return page if page.is_file() else None

@@ -1,7 +1,7 @@
 """A stack of methods of different kinds."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import sklearn
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
@@ -27,11 +28,20 @@ from precbench.solvers.others.forests import ExtraTrees
 from precbench.solvers.others.hist_gradient_boosting import HistGradientBoosting
 from precbench.solvers.others.linear import LogisticRegressionRanker
 from precbench.solvers.others.members import Member, weighted_scores
+from precbench.solvers.others.wrapper import grow_to
 
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
-_FEW_POSITIVES = 100  # with fewer in all folds the rows are divided again
-_MOST_DIVISIONS = 3
+_FEW_POSITIVES = 100  # with fewer in all folds the rows may be divided again
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
+# Rounds of boosting are tried up to the first number, then up to twice as many, and so
+# on up to the second number.
+_FIRST_ROUNDS = 50
+_MOST_ROUNDS = 400
+_STEP = 10  # between two numbers of rounds whose losses are compared
+# They are tried while the best is among this share of the rounds, the last ones, and
+# each doubling lowers the loss by this share of the loss without features.
+_SHARE_OF_LAST_ROUNDS = 0.3
+_WORTH_DOUBLING = 0.01
 
 
 class _Recipe(NamedTuple):
@@ -68,17 +78,26 @@ class Ensemble(NonlinearRanker):
     of a row is its log odds, ``sum_m a_m z_m + b``. Use it where one method must do
     without a comparison, and time matters less than the ranking.
 
-    Folds are scored until 200 positives are among them. Where all folds have fewer than
-    100, the rows are divided again, at most three times in all. With one row of a class
-    all weights are equal.
+    Folds are scored until 200 positives are among them. With one row of a class all
+    weights are equal.
+
+    Boosted trees have the number of rounds with the least mean logistic loss on the
+    scored folds: a multiple of 10, at most 50. If it is above 35, 100 rounds are tried;
+    if it is then above 70, 200, and last 400. More are tried only while this lowers the
+    loss by at least 1 % of the loss of the share of positives.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees of each member that is made of trees, at least 1.
+        Number of trees of the extremely randomised trees, at least 1.
+    max_iter : int or None, default=None
+        Number of trees of each boosted member, at least 1; None to choose it.
     folds : int, default=5
         Number of folds, at least 2; at most as many as there are rows of the rarer
         class.
+    divisions : int, default=1
+        How often the rows are divided into folds, at least 1: less often once 100
+        positives have been scored.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds and of the members. An int gives the same in each fit, None a
         new one; a RandomState or Generator goes on where it stopped.
@@ -124,14 +143,21 @@ class Ensemble(NonlinearRanker):
     """
 
     n_estimators: int = 100
+    max_iter: int | None = None
     folds: int = 5
+    divisions: int = 1
     random_state: Any = None
     n_jobs: int = 1
 
     allowed = Allowed(
-        n_estimators=COUNT, folds=at_least(2), random_state=RANDOM_STATE, n_jobs=N_JOBS
+        n_estimators=COUNT,
+        max_iter=[None, *COUNT],
+        folds=at_least(2),
+        divisions=COUNT,
+        random_state=RANDOM_STATE,
+        n_jobs=N_JOBS,
     )
-    algorithm_version = f"2, scikit-learn {sklearn.__version__}"
+    algorithm_version = f"3, scikit-learn {sklearn.__version__}"
 
     _cuts_at_0 = True
 
@@ -143,7 +169,9 @@ class Ensemble(NonlinearRanker):
         yield _Recipe(
             "extra-trees", ExtraTrees(n_estimators=self.n_estimators, **common)
         )
-        boosted: dict[str, Any] = {"max_iter": self.n_estimators, **common}
+        # The number that is chosen without `max_iter` takes the place of this one.
+        n_rounds = self.max_iter or _FIRST_ROUNDS
+        boosted: dict[str, Any] = {"max_iter": n_rounds, **common}
         small = HistGradientBoosting(
             max_leaf_nodes=7, min_samples_leaf=5, l2_regularization=1.0, **boosted
         )
@@ -180,25 +208,30 @@ class Ensemble(NonlinearRanker):
     def _weights(
         self, recipes: list[_Recipe], X: Any, labels: NDArray[np.int8], seed: int
     ) -> tuple[NDArray[np.float64], float]:
-        """Return the weights of the members and the intercept, from held-out scores."""
+        """Return the weights of the members and the intercept, from held-out scores.
+
+        The solvers of boosted trees are given the number of rounds that is chosen.
+        """
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:
             # No row of the rarer class can be held out: weigh all members alike.
             return np.full(len(recipes), 1 / len(recipes)), 0.0
+        folds = list(_folds(labels, n_folds, self.divisions, seed))
         scores = []
+        for recipe in recipes:
+            if self.max_iter is None and isinstance(
+                recipe.solver, HistGradientBoosting
+            ):
+                log_odds = _choose_rounds(recipe.solver, X, labels, folds)
+            else:
+                log_odds = _held_out_log_odds(recipe, X, labels, folds)
+            scores.append(log_odds)
         positive = []
-        for fold in _folds(labels, n_folds, seed):
-            log_odds = []
-            for recipe in recipes:
-                member, offset = _fit_member(
-                    recipe, X[fold.fitting], labels[fold.fitting]
-                )
-                log_odds.append(member.scores(X[fold.held_out]) + offset)
-            scores.append(np.column_stack(log_odds))
+        for fold in folds:
             positive.append(labels[fold.held_out] > 0)
             self.n_rows_seen_ += len(recipes) * len(fold.fitting)
-        return _stack(np.concatenate(scores), np.concatenate(positive))
+        return _stack(np.column_stack(scores), np.concatenate(positive))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Return the log odds of rows after the training, and 0 before it.
@@ -234,14 +267,16 @@ class _Fold(NamedTuple):
     held_out: NDArray[np.intp]
 
 
-def _folds(labels: NDArray[np.int8], n_folds: int, seed: int) -> Iterator[_Fold]:
+def _folds(
+    labels: NDArray[np.int8], n_folds: int, divisions: int, seed: int
+) -> Iterator[_Fold]:
     """Yield stratified folds until enough positives were held out.
 
-    A division into folds holds out each positive once. Where they are few the rows are
-    divided again, at most `_MOST_DIVISIONS` times.
+    A division into folds holds out each positive once. The rows are divided again, at
+    most `divisions` times in all, while positives are few.
     """
     n_pos = int(np.count_nonzero(labels > 0))
-    n_divisions = min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))
+    n_divisions = min(divisions, ceil(_FEW_POSITIVES / n_pos))
     n_pos_held_out = 0
     for division in range(n_divisions):
         folds = StratifiedKFold(
@@ -252,6 +287,77 @@ def _folds(labels: NDArray[np.int8], n_folds: int, seed: int) -> Iterator[_Fold]
             n_pos_held_out += int(np.count_nonzero(labels[held_out] > 0))
             if n_pos_held_out >= _ENOUGH_SCORED:
                 return
+
+
+def _held_out_log_odds(
+    recipe: _Recipe, X: Any, labels: NDArray[np.int8], folds: Sequence[_Fold]
+) -> NDArray[np.float64]:
+    """Return the log odds of the rows that each fold holds out, fold after fold."""
+    log_odds = []
+    for fold in folds:
+        member, offset = _fit_member(recipe, X[fold.fitting], labels[fold.fitting])
+        log_odds.append(member.scores(X[fold.held_out]) + offset)
+    return np.concatenate(log_odds)
+
+
+def _choose_rounds(
+    solver: HistGradientBoosting,
+    X: Any,
+    labels: NDArray[np.int8],
+    folds: Sequence[_Fold],
+) -> NDArray[np.float64]:
+    """Give a solver the number of rounds that is best for the rows held out.
+
+    It has the least logistic loss, in the mean over the folds. Return the log odds
+    after so many rounds, as `_held_out_log_odds`.
+    """
+    share = np.mean(labels > 0)
+    loss_without_features = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    least_loss = np.inf
+    n_rounds = _FIRST_ROUNDS
+    boosted = []
+    for fold in folds:
+        first_rounds: Any = clone(solver).set_params(max_iter=n_rounds)
+        boosted.append(
+            first_rounds.fit(X[fold.fitting], labels[fold.fitting], trace=untraced)
+        )
+    while True:
+        losses = _losses_by_rounds(boosted, X, labels, folds)
+        best = _STEP * (1 + int(np.argmin(losses)))
+        is_among_last = best > (1 - _SHARE_OF_LAST_ROUNDS) * n_rounds
+        gain = least_loss - losses.min()
+        is_worth_doubling = gain >= _WORTH_DOUBLING * loss_without_features
+        if n_rounds >= _MOST_ROUNDS or not (is_among_last and is_worth_doubling):
+            break
+        least_loss = losses.min()
+        n_rounds *= 2
+        for fold, fitted in zip(folds, boosted, strict=True):
+            grow_to(n_rounds, fitted, X[fold.fitting], labels[fold.fitting])
+    solver.set_params(max_iter=best)
+    log_odds = []
+    for fold, fitted in zip(folds, boosted, strict=True):
+        log_odds.append(fitted.to_trees().first(best).scores(X[fold.held_out]))
+    return np.concatenate(log_odds)
+
+
+def _losses_by_rounds(
+    boosted: Sequence[HistGradientBoosting],
+    X: Any,
+    labels: NDArray[np.int8],
+    folds: Sequence[_Fold],
+) -> NDArray[np.float64]:
+    """Return the loss of the rows held out after each `_STEP` rounds.
+
+    It is the mean over the folds of the mean logistic loss of their rows.
+    """
+    losses = []
+    for fold, fitted in zip(folds, boosted, strict=True):
+        held_out = labels[fold.held_out]
+        losses_of_fold = []
+        for log_odds in fitted.to_trees().staged_scores(X[fold.held_out], _STEP):
+            losses_of_fold.append(np.logaddexp(0, -held_out * log_odds).mean())
+        losses.append(losses_of_fold)
+    return np.mean(losses, axis=0)
 
 
 def _stack(

@@ -5,7 +5,7 @@
 # feature, and scikit-learn's trees do likewise. Arrays of our own are checked before a
 # row is scored.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -45,25 +45,42 @@ class Trees:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return for each row the sum of its leaves, in a forest the mean less 1/2."""
-        n_rows, n_trees = X.shape[0], len(self.root)
-        scores = np.full(n_rows, self.base)
+        n_trees = len(self.root)
+        scores = np.full(X.shape[0], self.base)
+        self._add(X, self.root, scores)
+        if self.is_forest and n_trees:
+            return scores / n_trees - 0.5
+        return scores
+
+    def staged_scores(self, X: Any, step: int) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores by the first `step` boosted trees, by twice as many, ….
+
+        The last are those by all trees. The array is the same each time.
+        """
+        scores = np.full(X.shape[0], self.base)
+        for start in range(0, len(self.root), step):
+            self._add(X, self.root[start : start + step], scores)
+            yield scores
+
+    def _add(
+        self, X: Any, roots: NDArray[np.int32], scores: NDArray[np.float64]
+    ) -> None:
+        """Add the leaves of each row in the trees of these roots to its score."""
+        n_rows = X.shape[0]
         scratch = np.zeros(self.n_features)
-        n_slice_rows = max(1, _VISITS_PER_SLICE // max(1, n_trees))
+        n_slice_rows = max(1, _VISITS_PER_SLICE // max(1, len(roots)))
         for start in range(0, n_rows, n_slice_rows):
             stop = min(n_rows, start + n_slice_rows)
             rows = as_rows(self.compared(X[start:stop]))
-            add_trees(  # adds the values of the leaves to the scores in place
+            add_trees(  # changes the scores in place
                 rows,
                 self.feature,
                 self.value,
                 self.right,
-                self.root,
+                roots,
                 scratch,
                 scores[start:stop],
             )
-        if self.is_forest and n_trees:
-            return scores / n_trees - 0.5
-        return scores
 
     def first(self, n_trees: int) -> Self:
         """Return the ensemble of the first `n_trees` trees."""

@@ -286,6 +286,15 @@ class GrowingEnsemble(ScoringClassifier):
         """Add trees until there are `n_trees`: `warm_start` keeps the earlier ones."""
 
 
+def grow_to(
+    n_trees: int, ensemble: GrowingEnsemble, X: Any, labels: NDArray[np.int8]
+) -> None:
+    """Add trees to an ensemble, fitted to the same rows, until it has `n_trees`."""
+    ensemble._grow(ensemble.classifier_, ensemble._rows(X), labels, n_trees)
+    ensemble.n_iter_ = n_trees
+    ensemble.n_rows_seen_ = n_trees * X.shape[0]
+
+
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
     """Return a solver class that wraps a scikit-learn-compatible classifier.
 
