@@ -606,37 +606,40 @@ def write_suspects(tmp_path, n_rows=600):
     rng = np.random.default_rng(0)
     y = rng.random(n_rows) < 0.1
     numbers = np.arange(n_rows)
-    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(numbers, "D")
-    table = pd.DataFrame(
-        {
-            "x": (rng.standard_normal(n_rows) + y).round(3),
-            "n": rng.poisson(20_000, n_rows),
-            "when": days,
-            "city": rng.choice(["Oslo", "Rome", "Bern"], n_rows),
-            "many": [f"k{i // 3}" for i in numbers],
-            "leak": np.where(y, 5, 0) + rng.random(n_rows),
-            "cancelled": np.where(y, "2024-05-05", None),
-            "status": np.where(y, "gone", rng.choice(["new", "old"], n_rows)),
-            "flag": np.where(y, 1, rng.choice([0, 2], n_rows)),
-            "reason": np.where(
-                rng.random(n_rows) < np.where(y, 0.98, 0.03),
-                1 + rng.random(n_rows),
-                np.nan,
-            ),
-            "id": [f"c{i:05d}" for i in numbers],
-            "number": rng.permutation(n_rows),
-            "zip": rng.integers(20, 190, n_rows) * 500 + 1,
-            "padded": [f"{v:02d}" for v in rng.integers(0, 50, n_rows)],
-            "bin": [
-                f"{v % 7}{'E' if v > 40 else ''}{v % 5}"
-                for v in rng.integers(10, 50, n_rows)
-            ],
-            "gap": np.where(numbers == 7, np.nan, rng.permutation(n_rows)),
-            "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in numbers],
-            "income": np.where(numbers == 7, 3, rng.permutation(n_rows)),
-            "y": y.astype(int),
-        }
-    )
+    is_row_7 = numbers == 7
+    columns = {
+        "x": (rng.standard_normal(n_rows) + y).round(3),
+        "n": rng.poisson(20_000, n_rows),
+        "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(numbers, "D"),
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n_rows),
+        "many": [f"k{i // 3}" for i in numbers],
+    }
+    columns |= {  # leaks, which rank the rows
+        "leak": np.where(y, 5, 0) + rng.random(n_rows),
+        "cancelled": np.where(y, "2024-05-05", None),
+        "status": np.where(y, "gone", rng.choice(["new", "old"], n_rows)),
+        "flag": np.where(y, 1, rng.choice([0, 2], n_rows)),
+    }
+    has_reason = rng.random(n_rows) < np.where(y, 0.98, 0.03)
+    columns["reason"] = np.where(has_reason, 1 + rng.random(n_rows), np.nan)
+    columns |= {
+        "id": [f"c{i:05d}" for i in numbers],
+        "number": rng.permutation(n_rows),
+    }
+    columns |= {  # codes
+        "zip": rng.integers(20, 190, n_rows) * 500 + 1,
+        "padded": [f"{v:02d}" for v in rng.integers(0, 50, n_rows)],
+        "bin": [
+            f"{v % 7}{'E' if v > 40 else ''}{v % 5}"
+            for v in rng.integers(10, 50, n_rows)
+        ],
+    }
+    columns |= {  # identifiers but for row 7, and no identifier because of row 7
+        "gap": np.where(is_row_7, np.nan, rng.permutation(n_rows)),
+        "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in numbers],
+        "income": np.where(is_row_7, 3, rng.permutation(n_rows)),
+    }
+    table = pd.DataFrame(columns).assign(y=y.astype(int))
     return csv(tmp_path, table.to_csv(index=False))
 
 
