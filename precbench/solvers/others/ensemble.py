@@ -33,14 +33,13 @@ from precbench.solvers.others.wrapper import grow_to
 _ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
 _FEW_POSITIVES = 100  # with fewer in all folds the rows may be divided again
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
-# Rounds of boosting are tried up to the first number, then up to twice as many, and so
-# on up to the second number.
+# Boosting is tried with so many rounds at first, then with twice as many, and so on.
 _FIRST_ROUNDS = 50
 _MOST_ROUNDS = 400
 _STEP = 10  # between two numbers of rounds whose losses are compared
-# They are tried while the best is among this share of the rounds, the last ones, and
-# each doubling lowers the loss by this share of the loss without features.
-_SHARE_OF_LAST_ROUNDS = 0.3
+# More rounds are tried if the best is among this share of the rounds, the last ones,
+# and if the last doubling lowered the loss by this share of the loss without features.
+_LAST_ROUNDS = 0.3
 _WORTH_DOUBLING = 0.01
 
 
@@ -220,10 +219,10 @@ class Ensemble(NonlinearRanker):
         folds = list(_folds(labels, n_folds, self.divisions, seed))
         scores = []
         for recipe in recipes:
-            if self.max_iter is None and isinstance(
-                recipe.solver, HistGradientBoosting
-            ):
-                log_odds = _choose_rounds(recipe.solver, X, labels, folds)
+            solver: Any = recipe.solver
+            is_boosted = isinstance(solver, HistGradientBoosting)
+            if is_boosted and self.max_iter is None:
+                log_odds = _choose_rounds(solver, X, labels, folds)
             else:
                 log_odds = _held_out_log_odds(recipe, X, labels, folds)
             scores.append(log_odds)
@@ -324,7 +323,7 @@ def _choose_rounds(
     while True:
         losses = _losses_by_rounds(boosted, X, labels, folds)
         best = _STEP * (1 + int(np.argmin(losses)))
-        is_among_last = best > (1 - _SHARE_OF_LAST_ROUNDS) * n_rounds
+        is_among_last = best > (1 - _LAST_ROUNDS) * n_rounds
         gain = least_loss - losses.min()
         is_worth_doubling = gain >= _WORTH_DOUBLING * loss_without_features
         if n_rounds >= _MOST_ROUNDS or not (is_among_last and is_worth_doubling):
