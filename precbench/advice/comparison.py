@@ -124,7 +124,8 @@ def compare(
         (0, 1] a fraction of the positives, and text such as "1 %" a fraction of the
         rows; fractions are rounded up. So 1 is a single row, and 1.0 as many rows as
         there are positives. Held-out lists have up to 30 % of the rows: a count becomes
-        a share there. Of several k the first decides; ``choice.length`` has all.
+        a share there. Of several k the first decides; the ``length`` of the result has
+        all.
     label : str, optional
         Column of the labels, in place of `y`; svmlight and npz files have labels of
         their own.
@@ -154,12 +155,13 @@ def compare(
         "simple" recommends the simplest method within one standard error of the best.
     effort : {"quick", "normal", "thorough"}
         How much is trained. "quick": three methods on three splits. "normal": then all
-        methods on two fifths of the splits, and those on all splits for which these may
-        change the answer. "thorough": all methods on all splits. An interrupt
-        (KeyboardInterrupt) after the first of these answers returns the last one.
+        methods on two fifths of the splits, and last, on the other splits, only the
+        methods that may still change the answer. "thorough": all methods on all splits.
+        Each of these steps ends with an answer: an interrupt (KeyboardInterrupt) after
+        the first answer returns the last one.
     gain : float, array-like of shape (n_samples,), or str, optional
         What every hit gains, or for each row its gain as a hit; of a labelled table,
-        the name of a column with these gains. See ``choice.length.profit``.
+        the name of a column with these gains. See ``length.profit`` of the result.
     cost : float, default=0.0
         What each row of the list costs.
     random_state : int, default=0
@@ -238,8 +240,9 @@ def compare(
             effort=effort,
             worth=gains.worth,
             amounts=gains.amounts,
+            # What a saved model states of its training:
             label=label,
-            positive=None if label is None else positive,
+            positive=positive,
             reading=options,
             allow=allow,
         )
@@ -454,10 +457,11 @@ class Recipe:
         """
         data = self.data
         model = Model.fit(data.X, data.y, encoding=self.encoding, **self.how)
-        stated: dict[str, Any] = {"importance": self.importance}
-        if self.label is not None:
-            stated["label"] = self.label
-            stated["positive"] = self.positive
+        stated = {
+            "importance": self.importance,
+            "label": self.label,
+            "positive": self.positive,
+        }
         quality = self.quality.model_copy(update=stated)
         model.about.update(quality.model_dump(exclude_unset=True))
         model.about["groups"] = 0

@@ -1,7 +1,7 @@
 """The stages of a comparison, each of which ends with a complete answer.
 
 The first stage trains three methods on three splits, the second all methods on two
-fifths of the splits, the third on the other splits those methods for which these may
+fifths of the splits, the third, on the other splits, only the methods that may still
 change the answer. Work is counted in splits, never in time: the answer is the same on
 each machine.
 """

@@ -176,7 +176,7 @@ class _Distances(NamedTuple):
 def _distances(
     printed: NDArray[np.float64], samples: NDArray[np.float64]
 ) -> _Distances:
-    """Return how far out the print and each of our repetitions of a row lie.
+    """Return how far out a printed row lies, and each of our repetitions of it.
 
     With z the standardised difference from the mean, Z the matrix of all z of the n
     samples, and C = Z'Z / (n - 1) their covariance, the squared distance is z' C^-1 z.

@@ -53,7 +53,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
         if i > 0:
             console.print()
         console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
-    notes = [*map(one_line, table.notes)]
+    notes = [one_line(note) for note in table.notes]
     if asterisks and any(cell.bold for row in table.rows for cell in row):
         notes.append(f"*: {table.best}.")
     console.print(*notes, "", sep="\n", soft_wrap=False)

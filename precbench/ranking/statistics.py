@@ -102,9 +102,9 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     # The derivative of the log odds is 1 / (p (1 - p)).
     half_of_log_odds = (high - mean) / (mean * (1 - mean))
-    inner_low, inner_high = _from_log_odds(mean, half_of_log_odds)
+    low_share, high_share = _from_log_odds(mean, half_of_log_odds)
     # By rounding, an end may pass the mean.
-    return Interval(mean, min(inner_low, mean), max(inner_high, mean))
+    return Interval(mean, min(low_share, mean), max(high_share, mean))
 
 
 def _from_log_odds(share: float, half_width: float) -> tuple[float, float]:

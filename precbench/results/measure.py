@@ -61,7 +61,8 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 
     Nothing is computed if the records and the code that measures are unchanged. A trial
     without a record has no row; a trial without a result has a row per metric, with the
-    reason. `config` is the name or path of the config, for the command that repeats a
+    reason. The rows of data sets that the plan omits stay in the files, and are not
+    returned. `config` is the name or path of the config, for the command that repeats a
     trial.
     """
     description = _description(plan, config)

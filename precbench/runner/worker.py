@@ -408,7 +408,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     finally:
         try:
             timer.cancel()
-            timer.join()  # raises an exception that came at the last moment
+            timer.join()  # waits, so that an exception of the last moment comes here
         finally:
             faulthandler.cancel_dump_traceback_later()
             silent.close()

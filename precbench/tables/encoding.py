@@ -205,7 +205,8 @@ class Encoding:
         For the options see `precbench.tables.own_file.read_own_file`.
 
         With ``missing="error"`` missing values are refused here; those of new rows
-        become the median. All problems are raised together, as one `TableError`.
+        become the median, or the most frequent category. All problems are raised
+        together, as one `TableError`.
         """
         names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
@@ -363,9 +364,9 @@ def _learn_columns(
     problems = Problems(where)
     options = _options_of_columns(problems, names, categorical, numeric)
     problems.raise_if_any()
-    is_alone = categorical == "one-hot"  # given as a text, not in a list
-    is_in_list = "one-hot" in options
-    takes_text = is_alone or is_in_list
+    # Text is categorical with the word one-hot: alone, or in a list beside columns,
+    # whose words are keys of `options`, too.
+    takes_text = categorical == "one-hot" or "one-hot" in options
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
@@ -380,7 +381,8 @@ def _learn_columns(
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    # With "error" the training rows have no gaps; gaps of new rows get the median.
+    # Categories have their fill value already. With "error" the training rows have no
+    # gaps; gaps of new rows get the median.
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:

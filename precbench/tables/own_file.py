@@ -589,7 +589,7 @@ def _matrix(
 ) -> tuple[Matrix, dict[str, NDArray]]:
     """Return X of an svmlight or npz file, and the other arrays, labels as ``y``.
 
-    With `n_features`, the number of training, X of svmlight stays sparse and gets so
+    With `n_features`, the number in training, X of svmlight stays sparse and gets as
     many features.
     """
     if kind == "npz":

@@ -433,7 +433,7 @@ class _NpyBlocks(Source):
             yield Run(rows.first_row, rows.X, y)
 
     def raw(self, runs: Iterable[range]) -> Iterator[_LabelledRows]:
-        """Yield the rows of each run with their labels as they are in the file."""
+        """Yield the rows of each run of blocks, with their labels as in the file."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,

@@ -114,7 +114,7 @@ class Document:
 
 
 def load(path: Path) -> Document:
-    """Return a file's content, or raise with lines ``file:line:col: path: text``."""
+    """Return a file's content, or raise with lines ``file:line:col: keys: text``."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)

@@ -314,8 +314,8 @@ def _sums_can_be_equal(
     pos: Any,
     of_neg: _Weights,
     of_pos: _Weights,
-    n_first: int,  # negatives
-    n_more: int,
+    n_first: int,  # negatives in the first programme
+    n_more: int,  # negatives that each next one adds
 ) -> bool:
     """Return whether a weighted sum of negatives can equal one of positives."""
     # A programme with few negatives is quick, and if it makes the sums equal, they can

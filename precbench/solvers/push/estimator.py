@@ -383,7 +383,7 @@ class PairPushRanker(PushRanker):
         return PairwiseRisk(X, Classes(labels), self.p, logistic=True, sides=sides)
 
     def _terms(self) -> list[Term]:
-        """Return the terms of an `ExponentialRisk`: top, bottom or both."""
+        """Return the terms of an `ExponentialRisk`, see there: top, bottom or both."""
         p = float(self.p)
         terms = []
         if self.push in ("top", "both"):
