@@ -44,7 +44,7 @@ _MOST_WORTH = 1e15
 # Inches in a figure: heights of a panel and of the label below all, width.
 _PANEL = 2.6
 _X_LABEL = 0.3
-_WIDTH = 6.4
+_WIDTH = 4.0
 # Six significant digits.
 _SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)
 
