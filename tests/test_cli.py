@@ -512,6 +512,21 @@ def test_ids_that_no_workbook_holds_are_refused_before_training(work_folder, ids
 
 
 @pytest.mark.parametrize(
+    ("columns", "others"),
+    [
+        pytest.param("customer", "", id="alone"),
+        pytest.param("city,customer", " --categorical city", id="last"),
+        pytest.param("customer, city", " --categorical city", id="first"),
+        pytest.param("zip,city", " --categorical zip,city", id="not among them"),
+    ],
+)
+def test_a_proposed_command_names_no_column_that_it_leaves_out(columns, others):
+    options = OwnRows(file=Path("rows.csv"), label="y", categorical=[columns])
+    command = options.line("fit", [("id", "customer")])
+    assert command == f"precbench fit rows.csv --label y --id customer{others}"
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         pytest.param("fit PATH --save top.npz", id="rows"),

@@ -150,6 +150,15 @@ def test_a_model_without_a_recipe_says_which_option_is_missing():
     )
 
 
+@pytest.mark.parametrize("option", ["weight", "groups", "time"])
+def test_an_array_beside_a_labelled_table_is_refused(option):
+    old = forget_recipe(precbench.fit(customers(400, 0), **OPTIONS, **FEW))
+    new = customers(500, 1)
+    reading = {"missing": "median", "id": ["customer", "shop"]}
+    with pytest.raises(InputError, match=option):
+        precbench.refit(old, new, **reading | {option: np.ones(500)})
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

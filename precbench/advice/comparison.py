@@ -257,6 +257,7 @@ def _require_valid(
     random_state: Any,
     n_jobs: Any,
 ) -> None:
+    """Refuse arguments of `compare` that have no meaning, with what to give instead."""
     if isinstance(solvers, str):
         raise InputError(
             f"solvers must be a list, found {solvers!r}; give [{solvers!r}]"

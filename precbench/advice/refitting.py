@@ -237,6 +237,9 @@ def refit(
     gain = (recipe.gain_column or recipe.gain) if gain is None else gain
     _require_stated(fitted, name, quality_before, options)
     if y is None:
+        weight = column_name("weight", weight)
+        for option in ("groups", "time"):
+            column_name(option, options.get(option))  # refuses an array
         options = {"label": label, "positive": positive, **options}
         own = open_table(X, options)
         if own.frame is not None:
@@ -245,14 +248,7 @@ def refit(
             options = _with_present_columns(options, own)
         columns = [] if own.frame is None else [*own.frame.columns]
         allowed = _present([*recipe.allow, *allow], columns)
-        rows = read_table(
-            own,
-            options,
-            column_name("weight", weight),
-            gain,
-            recipe.cost or 0.0,
-            allowed,
-        )
+        rows = read_table(own, options, weight, gain, recipe.cost or 0.0, allowed)
         weight_name = weight
     else:
         refuse_table_options({"allow": allow, **reading})
@@ -300,7 +296,7 @@ def _require_stated(
 def _require_known_columns(
     own: OwnTable, model: Model, name: str, options: Mapping[str, Any], weight: Any
 ) -> None:
-    """Refuse columns that a model without a recipe may have left out, or not known."""
+    """Refuse columns that a model without a recipe may have left out, or new ones."""
     columns = [*own.frame.columns]
     known = {options["label"], options.get("groups"), options.get("time"), weight}
     for option in ("drop", "id"):

@@ -66,7 +66,7 @@ class StatedRecipe(Fields):
     def restated(
         self, reading: Mapping[str, Any], allow: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the recipe with other options of reading, as values of JSON.
+        """Return the recipe with other `reading` and `allow`, as values of JSON.
 
         Arrays, such as of groups, are not stated.
         """

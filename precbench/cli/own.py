@@ -224,11 +224,13 @@ class OwnColumns(FileLayout):
                 values[name] = _with_column(values[name] or [], name, str(value))
             else:
                 values[name] = value
-        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
+        left_out: set[str] = set()
+        for text in [*(values["drop"] or ()), *(values["id"] or ())]:
+            left_out.update([text, *_parts(text)])
         for name in _COLUMN_LISTS:
             columns = values[name] or []
             if name not in ("drop", "id"):
-                columns = [column for column in columns if column not in left_out]
+                columns = _without(left_out, columns)
             if columns and not any("," in column for column in columns):
                 columns = [",".join(columns)]  # one option names all: zip,product
             values[name] = columns or None
@@ -357,6 +359,24 @@ class OwnRows(OwnColumns):
             ids = rows.filter(several(self.id or ()))  # an option may name several
             require_sheet(ids, self.open_list)  # before any training
         return known, rows
+
+
+def _parts(text: str) -> list[str]:
+    """Return the names that a text such as zip,product has."""
+    return [part.strip() for part in text.split(",")]
+
+
+def _without(left_out: set[str], texts: list[str]) -> list[str]:
+    """Return the texts of an option without the columns that are left out."""
+    others = []
+    for text in texts:
+        parts = _parts(text)
+        remaining = [part for part in parts if part not in left_out]
+        if text in left_out or not remaining:
+            continue
+        # A name may have a comma itself.
+        others.append(text if remaining == parts else ",".join(remaining))
+    return others
 
 
 def _with_column(columns: list[str], option: str, column: str) -> list[str]:

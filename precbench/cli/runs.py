@@ -307,8 +307,8 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 def _range(text: str) -> range:
     """Return the numbers of ``4`` or ``5-8``; raise `ValueError` if there are none."""
-    first, _dash, last = text.partition("-")
-    if not last:  # a number that stands alone
+    first, dash, last = text.partition("-")
+    if not dash:  # a number that stands alone
         last = first
     numbers = range(int(first), int(last) + 1)
     if not numbers:  # as in 4-2

@@ -218,7 +218,7 @@ class Model(FittedClassifier):
         features = matrix
         if scaling != "none":
             features = scaler.transform_in_place(matrix.copy())
-        mean = None  # of standardised rows 0, by trees unused
+        mean = None  # of standardised features it is 0; trees need none
         if scaler.kind != "standardise" and not hasattr(unfitted, "to_trees"):
             mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
         random_features = None
@@ -675,14 +675,14 @@ class Model(FittedClassifier):
 def _columns_of_ranking(
     numbers: NDArray[np.intp], other_columns: pd.DataFrame, scores: NDArray[np.float64]
 ) -> pd.DataFrame:
-    """Return the ranking's columns of some rows, in the order of the rows."""
+    """Return row number, other columns and score of some rows, in their order."""
     clashes = {"rank", "row", "score", "probability"} & set(other_columns)
     if clashes:
         raise InputError(
             f"the ranking has a column {min(clashes)!r} of its own; rename the column"
             " of the file, or keep other columns"
         )
-    columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
+    columns = {name: column.to_numpy() for name, column in other_columns.items()}
     return pd.DataFrame({"row": numbers, **columns, "score": scores})
 
 

@@ -348,6 +348,8 @@ def _checkpoints(
     arrays = store.arrays(key)
     rows_seen = np.atleast_1d(arrays.get("rows_seen", ()))  # a damaged array may be 0-d
     n_checkpoints = len(rows_seen)
+    if not n_checkpoints:
+        raise store.damaged(key, "rows_seen has no checkpoint")
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
     if _holds_scores(arrays):
         for part, sample in samples.items():
@@ -359,7 +361,7 @@ def _checkpoints(
             shapes["intercept"] = (n_checkpoints,)
     for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
-        if not n_checkpoints or array.shape != shape or array.dtype.kind not in "fi":
+        if array.shape != shape or array.dtype.kind not in "fi":
             raise store.damaged(key, f"{name} should be numbers of shape {shape}")
         if not np.isfinite(array).all():
             raise store.damaged(key, f"{name} holds a value that is not finite")

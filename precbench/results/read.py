@@ -304,7 +304,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
     """Return columns of a table by their types; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
-    for column in _ADDED:
+    for column in _ADDED:  # which files of earlier versions lack
         if column in columns and column not in table:
             table[column] = ""
     missing = [column for column in columns if column not in table]

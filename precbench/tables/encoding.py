@@ -364,8 +364,8 @@ def _learn_columns(
     problems = Problems(where)
     options = _options_of_columns(problems, names, categorical, numeric)
     problems.raise_if_any()
-    # Text is categorical with the word one-hot: alone, or in a list beside columns,
-    # whose words are keys of `options`, too.
+    # Columns of text are categorical if `categorical` is the word one-hot, or a list
+    # with this word, which is then a key of `options` beside the columns.
     takes_text = categorical == "one-hot" or "one-hot" in options
     columns: dict[str, Column] = {}
     for name in names:

@@ -909,6 +909,16 @@ def test_a_ratio_counts_the_stopped_trials_that_have_its_metric(tmp_path):
     tells(to_auc.reason, "b 5 20 housing")
 
 
+def test_no_mean_of_one_draw_decides_where_half_of_the_fits_were_stopped(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(100)))
+    [row] = judged([mean("0.8")], folder)
+    assert row.verdict.holds
+    stop(folder, "a", 50)
+    [row] = judged([mean("0.8")], folder)
+    assert row.verdict is INCONCLUSIVE
+    assert row.reason == "a limit stopped a in 50 of 100 on housing"
+
+
 def test_times_to_an_accuracy_need_a_metric():
     with raises(ValueError, "within metric"):
         ratio(within=0.1)

@@ -123,16 +123,25 @@ class MeanClaim(MeasuredClaim):
     def judge_all(
         cls, claims: Sequence[Self], evidence: Evidence
     ) -> Iterator[LedgerRow]:
-        """Judge each mean of several draws alone, means of one draw by printed rows."""
+        """Judge each mean of several draws alone, means of one draw by printed rows.
+
+        A doubt about the solver of a mean of one draw is its verdict.
+        """
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
             if not claim.is_one_draw:
                 continue
             try:
-                cells.append(claim.draws(evidence))
+                cell = claim.draws(evidence)
+                doubts = [*claim.doubts(evidence).values()]
             except MissingError as missing:
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
+                continue
+            if doubts:
+                yield cell.ledger_row(doubts[0].verdict, reason=doubts[0].reason)
+            else:
+                cells.append(cell)
         yield from _judge_rows(cells, evidence)
 
 

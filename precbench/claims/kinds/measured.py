@@ -289,7 +289,7 @@ class SpreadClaim(MeasuredClaim):
         values = outcomes.values(
             self.dataset, self.solver, self.metric, self.part, self.checkpoint
         )
-        error = float(values.std() / np.sqrt(len(values)))
+        error = float(values.std(ddof=1) / np.sqrt(len(values)))
         fields: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
         if len(values) < MIN_SPLITS or not np.isfinite(error):
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)

@@ -135,7 +135,8 @@ Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
 def _is_misspelt_elsewhere(fault: Any, faults: Iterable[Any], keys: list[str]) -> bool:
     """Return whether a key is missing because another one of the faults misspells it.
 
-    Then "unknown key", with a hint at the right key, is enough.
+    Then "unknown key", with a hint at the right key, is enough. `keys` are those of the
+    section.
     """
     if fault["type"] != "missing":
         return False

@@ -598,7 +598,7 @@ def _theorem_4(
     excess is the difference of the two risks, less the regret.
     """
     rng = np.random.default_rng([seed, horizon])
-    excesses = []
+    above_least = []  # risks, less the least one
     regrets = []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
     for _ in range(streams):
@@ -606,10 +606,10 @@ def _theorem_4(
         player.fit(X[drawn], y[drawn])  # `coef_` is the mean of the w_t
         regret = _regret_against(player.leader(X[drawn], y[drawn]), player)
         regrets.append(regret.at_least / _terms(player, y[drawn]))
-        excesses.append(measure(X @ player.coef_, y > 0) - least_risk)
+        above_least.append(measure(X @ player.coef_, y > 0) - least_risk)
     risk_at_zero = measure(np.zeros(len(y)), y > 0)
     return {
-        "excess": float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA)),
+        "excess": float(np.quantile(np.subtract(above_least, regrets), 1 - DELTA)),
         # the open constant is taken as 1
         "bound": (math.log(1 / DELTA) / horizon) ** 0.25,
         # the excess of w = 0 on the stream where it is largest

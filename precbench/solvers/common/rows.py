@@ -119,7 +119,9 @@ def with_short_indices(X: Any) -> Any:
 
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``X @ w``: equal rows have equal scores, bitwise so on every machine.
+    """Return ``X @ w``, with the same bits on every machine.
+
+    Equal rows have equal scores.
 
     Examples
     --------

@@ -75,9 +75,12 @@ class IncrementalLoss(ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
         """Return what to add to slopes and offsets of planes for the rows from `start`.
 
-        The planes lie below the loss of the first `start` rows. They then lie below
-        that of all rows with these `scores`, and high at the w of the scores. `chosen`
-        (n_planes, n_chosen), the negatives each plane has chosen, is updated in place.
+        Before, each plane lies below the loss of the first `start` rows; after the
+        addition it lies below the loss of all rows. At the w that gives the rows these
+        `scores`, what is added is as high as it can be. It is one slope
+        (n_features,) and one number for all planes, or a row of slopes and a number for
+        each. `chosen` (n_planes, n_chosen), the negatives each plane has chosen, is
+        updated in place.
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:

@@ -181,7 +181,7 @@ class PushRanker(LinearRanker):
 def _separating_step(
     risk: PushRisk, point: Evaluation, column: NDArray[np.float64]
 ) -> float:
-    """Return a finite step along a column of X that ranks no pair wrongly.
+    """Return a finite step along a column of X, which must rank no pair wrongly.
 
     After the step each pair in which the column differs has a margin of at least 1. The
     least margin before is `worst`; a step t raises the margin of such a pair by t times
