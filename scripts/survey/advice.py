@@ -136,7 +136,7 @@ def examine(
     seed: int,
     folder: Path,
     rivals: Mapping[str, dict[str, Any]] = RIVALS,
-    effort: Effort = "thorough",
+    effort: Effort = "normal",
     **options: Any,
 ) -> pd.DataFrame:
     """Compare on one part of a task, and return what each method finds in the other.
