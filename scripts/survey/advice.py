@@ -7,7 +7,8 @@ The rules, written before any result was seen:
   several classes gives one of its classes as the positive one. Files are read from the
   installed distribution, which is never imported, and verified by sha256. A third, the
   first 17 of ``numpy.random.default_rng(52).permutation(53)``, is held out: the others
-  served to improve the ensemble, and this bench is run once, on the held-out ones.
+  served to improve the ensemble, and this bench is run once with each version of the
+  advice, on the held-out ones.
 - *Division*: 70 % of the rows for `compare`, as a file of its own, and 30 % as the new
   list, stratified, once for each seed.
 - *Length of the list*: a quarter of the positives in the new list, but at least 10
